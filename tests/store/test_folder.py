@@ -249,6 +249,28 @@ def test_a_file_is_written_anew_with_exactly_what_it_is_given(tmp_path, folder, 
         assert caught.value.filename == f"{tmp_path}/tree"
 
 
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [("0", 0), ("1700000000", 1_700_000_000), ("9999999999", 9_999_999_999), ("10000000000", None), ("9" * 30, None), ("-1", None),
+     ("1.5", None), ("\N{SUPERSCRIPT TWO}", None), ("\N{ARABIC-INDIC DIGIT ONE}", None), ("", None)],
+)  # fmt: skip
+def test_a_new_file_has_the_date_of_source_date_epoch_if_that_is_a_number_of_ten_digits_at_most(tmp_path, folder, monkeypatch, said, seconds):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", said)
+    started = folder_time(tmp_path)
+    folder.write("file", b"")
+    found = (tmp_path / "file").stat().st_mtime_ns
+    if seconds is None:
+        assert started <= found < 10**10 * 10**9
+    else:
+        assert found == seconds * 10**9
+
+
+def folder_time(folder):
+    """The time that the filesystem of a folder gives to a file that is made now."""
+    (folder / "now").write_bytes(b"")
+    return (folder / "now").stat().st_mtime_ns
+
+
 @ROOT_ONLY
 def test_a_file_written_in_a_store_belongs_to_the_owner_and_outside_to_who_writes_it(tmp_path, folder):
     os.chown(tmp_path, A, A)
