@@ -1,6 +1,7 @@
 """Several patchsets in one file: the state is derived, so the order in which a person does things does not matter."""
 
 import itertools
+import json
 import os
 import re
 import venv
@@ -172,6 +173,17 @@ def test_a_patchset_that_changes_the_context_of_another_one_is_applied_with_it(s
     for name in order:
         assert site("restore", name).code == 0
     assert site.tree() == before
+
+
+def test_a_place_is_a_line_of_the_file_with_what_other_patchsets_have_inserted_above(site: Site, tmp_path: Path) -> None:
+    above = "\n@@ <module> @@\n import os\n+import errno\n+import glob\n"
+    patchset(tmp_path, "one-changes", CONTEXT["one-changes"] + above)
+    patchset(tmp_path, "two-inserts", CONTEXT["two-inserts"])
+    apply(site, "one-changes")
+    ended = site("apply", "two-inserts", "--patch-dir", "patches", "--json")
+    (answer,) = json.loads(ended.out)["answers"]
+    lines = site.file(answer["path"]).read_text().splitlines()
+    assert [lines[place - 1].strip() for place in answer["places"]] == ["print(launcher)"]
 
 
 def test_a_result_that_reads_what_another_patchset_removed_is_a_conflict(site: Site, tmp_path: Path) -> None:
