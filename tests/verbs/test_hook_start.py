@@ -1,6 +1,7 @@
 """What the child of a start does and prints for each state of a file, in this process; and what `hook status` then reports."""
 
 import fcntl
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -84,6 +85,15 @@ def test_a_patchset_is_applied_recorded_and_reported_once(site, run, paths, coun
     assert list((Path(folder) / "__pycache__").iterdir()) and Path(folder, "state").stat().st_mode & 0o777 == 0o644
     for mode in ("repair", "warn", "strict"):
         assert run(folder, mode) == (0, [], signed(site, *paths, RECORD))
+
+
+def test_bytecode_of_the_start_up_file_that_an_installer_made_stays(site, run):
+    folder = site.put("two")
+    compiled = Path(importlib.util.cache_from_source(f"{folder}/__init__.py"))
+    compiled.parent.mkdir()
+    compiled.write_bytes(b"made by the installer")
+    assert run(folder) == (0, [APPLIED.format("1 file")], signed(site, M, RECORD))
+    assert compiled.read_bytes() == b"made by the installer"
 
 
 def test_an_upgrade_is_applied_and_its_record_is_watched(site, run):
