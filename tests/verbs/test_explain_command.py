@@ -219,6 +219,7 @@ def test_a_scope_that_moved_to_another_file_of_the_package_is_named_and_never_gu
 def test_a_file_that_moved_is_named_by_its_scope_and_its_name(site):
     (site.path / "mmengine/engine").mkdir()
     site.file().rename(site.path / "mmengine/engine/runner.py")
+    site.file("mmengine/engine/template.py").write_text("class Runner:\n    def wrap_model(self, {arguments}):\n")  # no Python: is passed over
     in_runner = [hunk for hunk in hunks(site, DDP, code=1) if hunk["path"] == RUNNER]
     assert {hunk["state"] for hunk in in_runner} == {"not found"}
     assert [(each["path"], each["line"]) for each in in_runner[1]["elsewhere"]] == [
