@@ -271,6 +271,16 @@ def test_a_reinstall_brings_a_file_back_and_restore_touches_nothing(other):
     done(other("status", "--check"))
 
 
+def test_another_build_of_the_release_that_never_had_the_file_is_not_patched(other, tmp_path):
+    done(other("apply", "less"))
+    other.install(wheel(tmp_path / "build", files={path: text for path, text in FILES.items() if path != "demo/old.py"}))
+    after = other.names()
+    said = done(other("status", "--check"), 1)
+    assert "missing" in said.out
+    done(other("restore"))
+    assert other.names() == after and not (other.path / ".sitepatch/receipts").exists()
+
+
 @pytest.mark.parametrize("has_file", [True, False])
 def test_an_upgrade_and_an_uninstall_by_pip(tmp_path, has_file):
     python, site = venv(tmp_path / "env")
