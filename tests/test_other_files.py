@@ -381,6 +381,12 @@ def test_the_form_of_a_text_file_refuses_this(text, problem):
         parse_spatch(text, "x.spatch")
 
 
+def test_lines_that_are_changed_when_present_are_not_needed_where_they_are_absent(tmp_path):
+    other = Other(tmp_path, MORE.replace("<text> @@", "<text> @@ when-present"), {"demo/cards.yaml": "cards:\n"})
+    ended = done(other("apply", "more"))
+    assert "not needed  more  demo/cards.yaml" in ended.out and other.tree() == other.before
+
+
 def test_two_hunks_for_one_line_are_a_conflict_of_both():
     _, (patch,) = parse_spatch("--- demo/a.txt\n@@ <text> @@\n a\n-b\n+c\n@@ <text> @@\n-b\n+d\n e\n", "p.spatch")
     result = rewrite(b"a\nb\ne\n", patch.hunks, {})
