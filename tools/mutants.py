@@ -38,17 +38,17 @@ class Package(NamedTuple):
 
 
 PACKAGES = {
-    "engine": Package("engine/* engine/*/*", "engine"),
+    "engine": Package("engine/* engine/*/* text/lines", "engine text planner/test_merge.py"),
     "planner": Package(
-        "planner/* text/lines patchset/results",
+        "planner/* patchset/results",
         "planner patchset/test_results.py test_foreign.py test_round_trip.py "
-        "verbs/test_commands.py "
+        "test_other_files.py test_deleted_files.py verbs/test_commands.py "
         "author/test_capture.py",
     ),
     "store": Package(
         "store/* system/flock system/ownership system/reading",
-        "store system test_races.py test_round_trip.py verbs/test_commands.py "
-        "verbs/test_doctor.py faults",
+        "store system installed/test_environment.py test_races.py test_round_trip.py "
+        "test_deleted_files.py verbs/test_commands.py verbs/test_doctor.py faults",
     ),
     "hook": Package("hook/* verbs/hook_start", "hook verbs/test_hook_start.py"),
     "author": Package(
