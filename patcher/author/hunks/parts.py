@@ -173,8 +173,9 @@ class PartMaker:
 
             every = len(self.checker.others)
             hold = not every or after or any(each.holds == every for each in works)
-            ahead = _AHEAD if len(candidate.lines) < _LARGE else 0
-            if number >= _MOST or (since_first > ahead and hold):
+            is_large = len(candidate.lines) >= _LARGE
+            ahead = 0 if is_large else _AHEAD
+            if number >= _MOST or (since_first > ahead and (hold or is_large)):
                 break
         return works, rejected
 
