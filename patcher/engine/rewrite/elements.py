@@ -140,38 +140,38 @@ def change_elements(
     """
     elements = code.items(key)
     pairs, gaps = align_arguments(edits.hunk, before, after=after)
-    remaining = len(elements)
-    for gap in gaps:
-        remaining += len(gap.inserted)
-        remaining -= len(edits.codes_of(gap.deleted))
-
-    is_import = code.kind in ("Import", "ImportFrom")
-    if is_import and remaining == 0:
+    remaining = _number_remaining(edits, elements, gaps=gaps)
+    if remaining == 0 and code.kind in ("Import", "ImportFrom"):
         message = Message("the last name of an import cannot be removed: remove the statement")
         raise Conflict(message)
 
     row = ElementRow(edits, elements, separator=",")
-    leaves_one = code.kind == "Tuple" and remaining == 1 < len(elements)
-    if leaves_one and code.parenthesised:
-        reordering = _reordering(edits, pairs, gaps=gaps, row=row, leaves_one=True)
-
-        if reordering:
-            _reorder(edits, after, reordering=reordering, row=row)
-            return
-
-    if _needs_another_node(code, elements, after=after, remaining=remaining):
+    # of a tuple with one element left that has a comment: both are kept
+    leaves_one = code.kind == "Tuple" and remaining == 1 < len(elements) and code.parenthesised
+    is_replaced = _needs_another_node(code, elements, after=after, remaining=remaining)
+    if is_replaced and not leaves_one:
         raise ReplaceWhole
 
-    reordering = _reordering(edits, pairs, gaps=gaps, row=row, leaves_one=False)
-
+    reordering = _reordering(edits, pairs, gaps=gaps, row=row, leaves_one=leaves_one)
     if reordering:
         _reorder(edits, after, reordering=reordering, row=row)
         return
+    if is_replaced:
+        raise ReplaceWhole
 
     bare: Node | None = None
     if len(elements) == 1 < remaining and is_bare(elements[0]):
         bare = elements[0]
     _change(pairs, gaps, row=row, code=code, bare=bare)
+
+
+def _number_remaining(edits: Edits, elements: Sequence[Node], gaps: Sequence[Gap]) -> int:
+    """How many elements a list has after the change."""
+    remaining = len(elements)
+    for gap in gaps:
+        remaining += len(gap.inserted)
+        remaining -= len(edits.codes_of(gap.deleted))
+    return remaining
 
 
 def _needs_another_node(

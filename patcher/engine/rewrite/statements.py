@@ -283,14 +283,24 @@ def _swap(edits: Edits, gap: Gap) -> None:
         written = written.rstrip("\r\n")
         _swap_line(edits, old, new=new, code=first_code, written=written)
     else:
-        start = edits.lines.start(first_code.begin)
-        end = lines_end(edits.lines, regions[0].last)
-        if end == len(edits.text) and not _ends_with_line_break(edits):
-            written = written.rstrip("\r\n")
-        edits.add(start, end, written)
+        _swap_lines(edits, first_code, last=regions[0].last, written=written)
 
     _remove_repeated(edits, rows, regions=regions)
-    for first, last, _ in regions[1:]:
+    _remove_regions(edits, regions[1:])
+
+
+def _swap_lines(edits: Edits, first: Node, last: Node, written: str) -> None:
+    """Write lines in the place of those of two statements and what is between them."""
+    start = edits.lines.start(first.begin)
+    end = lines_end(edits.lines, last)
+    if end == len(edits.text) and not _ends_with_line_break(edits):
+        written = written.rstrip("\r\n")
+    edits.add(start, end, written)
+
+
+def _remove_regions(edits: Edits, regions: Sequence[_Region]) -> None:
+    """Remove the lines of deleted statements in the place of which nothing is written."""
+    for first, last, _ in regions:
         start = edits.lines.start(first.begin)
         end = lines_end(edits.lines, last)
         removed = Removed(first.begin, last.end, block=None)
