@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -48,20 +49,48 @@ ALLOWED = {  # which package may import which; inside of a package there is no l
 }
 
 
+class Module(NamedTuple):
+    """A module of ours.
+
+    Attributes:
+        path: its path below patcher/.
+        package: the directory in which it is, its own name if it stands at the top, "" for patcher itself.
+        tree: its syntax tree.
+        imported: what it imports, anywhere in it: `os`, `patcher.errors.Location`.
+    """
+
+    path: str
+    package: str
+    tree: ast.Module
+    imported: tuple
+
+    def imports(self, prefix):
+        """Whether it imports something of a package."""
+        return any(f"{name}.".startswith(f"{prefix}.") for name in self.imported)
+
+
 @functools.lru_cache(maxsize=None)
 def modules():
-    """(path, package, syntax tree) of each module of ours."""
-    trees = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        inside = path.relative_to(PACKAGE)
-        if inside.parts[0] not in ("_patchsets", "_fixtures"):
-            name = inside.parts[0] if len(inside.parts) > 1 else "" if inside.stem == "__init__" else inside.stem
-            trees.append((inside.as_posix(), name, ast.parse(path.read_bytes())))
-    return trees
+    """The modules of ours."""
+    found = []
+    for file in sorted(PACKAGE.rglob("*.py")):
+        path = file.relative_to(PACKAGE)
+        if path.parts[0] in ("_patchsets", "_fixtures"):
+            continue
+        package = path.parts[0] if len(path.parts) > 1 else path.stem
+        if package == "__init__":
+            package = ""
+        tree = ast.parse(file.read_bytes())
+        found.append(Module(path.as_posix(), package, tree, imported_in(tree)))
+    return found
 
 
-@functools.lru_cache(maxsize=None)
-def imported(tree):
+def users_of(prefix):
+    """The paths of the modules that import something of a package."""
+    return {module.path for module in modules() if module.imports(prefix)}
+
+
+def imported_in(tree):
     """What a module imports, anywhere in it."""
     names = []
     for node in ast.walk(tree):
@@ -73,20 +102,28 @@ def imported(tree):
     return tuple(names)
 
 
+def name_of(node):
+    """The name, or the last part of the dotted name, that a node of a tree is; "" for any other node."""
+    return getattr(node, "attr", getattr(node, "id", ""))
+
+
 def ours(name):
-    """`patcher.engine.spatch.hunk.x` -> `semantic`; `patcher.__version__` -> ``."""
-    part = [*name.split("."), ""][1]
-    return part if (PACKAGE / f"{part}.py").exists() or (PACKAGE / part).is_dir() else ""
+    """The package or the module at the top of which something is: `patcher.engine.lex.scan` -> `engine`; `patcher.__version__` -> ``."""
+    _, _, rest = name.partition(".")
+    part = rest.split(".")[0]
+    is_there = (PACKAGE / f"{part}.py").exists() or (PACKAGE / part).is_dir()
+    return part if is_there else ""
 
 
 @pytest.mark.once
 def test_the_arrows_between_modules_point_one_way():
     wrong = []
-    for path, module, tree in modules():
-        assert module in ALLOWED, f"{path}: this test does not know where it belongs"
-        for name in imported(tree):
-            if name.split(".")[0] == "patcher" and ours(name) not in {module, *ALLOWED[module]}:
-                wrong.append(f"{path} imports {name}")
+    for module in modules():
+        assert module.package in ALLOWED, f"{module.path}: this test does not know where it belongs"
+        allowed = {module.package, *ALLOWED[module.package]}
+        for name in module.imported:
+            if name.split(".")[0] == "patcher" and ours(name) not in allowed:
+                wrong.append(f"{module.path} imports {name}")
     assert wrong == []
 
 
@@ -95,8 +132,8 @@ OF_DIAGNOSE = {"verbs/diagnose.py", "verbs/diagnose_answer.py", "verbs/diagnose_
 
 @pytest.mark.once
 def test_nothing_imports_the_diagnosis_but_its_command():
-    users = {path for path, module, tree in modules() if module != "diagnosis" and any(name.startswith("patcher.diagnosis.") for name in imported(tree))}
-    assert users == OF_DIAGNOSE
+    users = users_of("patcher.diagnosis")
+    assert {path for path in users if not path.startswith("diagnosis/")} == OF_DIAGNOSE
 
 
 WALL = {  # what other packages know of the engine: the questions, the form of a patch, the tree for who writes patches, the answers
@@ -109,17 +146,20 @@ WALL = {  # what other packages know of the engine: the questions, the form of a
     "spatch.notation": "holes",
     "tree": "Node SyntaxProblem Tree imported inside_of proves_upstream remembered same",
     "text": "STANDS_THERE",
-    "lex": "LAYOUT lines_in_strings tokens",
+    "lex": "BRACKETS LAYOUT lines_in_strings tokens",
 }
 
 
 @pytest.mark.once
 def test_the_engine_has_a_wall_of_few_names():
-    names = set()
-    for _, module, tree in modules():
-        if module != "engine":
-            names |= {name for name in imported(tree) if name.startswith("patcher.engine.")}
-    assert names == {f"patcher.engine.{home}.{name}" for home, known in WALL.items() for name in known.split()}
+    imported = set()
+    for module in modules():
+        if module.package != "engine":
+            imported |= {name for name in module.imported if name.startswith("patcher.engine.")}
+    known = set()
+    for home, names in WALL.items():
+        known |= {f"patcher.engine.{home}.{name}" for name in names.split()}
+    assert imported == known
 
 
 @pytest.mark.once
@@ -127,7 +167,7 @@ def test_the_engine_has_a_wall_of_few_names():
     ("library", "homes"),
     [
         ("libcst", {"engine/syntax.py"}),
-        ("click", {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if {"verbs", "display"} & set(path.parts)}),
+        ("click", {module.path for module in modules() if module.package in ("verbs", "display")}),
         ("packaging", {"installed/versions.py"}),
         ("platformdirs", {"system/cache.py"}),
         ("diff_match_patch", {"display/words.py"}),
@@ -136,51 +176,59 @@ def test_the_engine_has_a_wall_of_few_names():
     ],
 )
 def test_a_library_is_imported_only_where_it_belongs(library, homes):
-    users = {path for path, _, tree in modules() if any(name.split(".")[0] == library for name in imported(tree))}
-    assert users <= homes
+    assert users_of(library) <= homes
 
 
 @pytest.mark.once
 def test_nothing_names_the_matchers_of_libcst():
-    for path, _, tree in modules():
-        assert not [name for name in imported(tree) if name.startswith("libcst.matchers")], path
+    assert users_of("libcst.matchers") == set()
 
 
 @pytest.mark.once
 def test_only_display_prints():
-    for path, module, tree in modules():
-        calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
-        names = {getattr(call, "id", getattr(call, "attr", "")) for call in calls}
-        assert not names & {"print", "echo", "secho"} or module == "display", path
+    for module in modules():
+        called = {name_of(node.func) for node in ast.walk(module.tree) if isinstance(node, ast.Call)}
+        if module.package != "display":
+            assert called.isdisjoint({"print", "echo", "secho"}), module.path
+
+
+PURE = {"__future__", "bisect", "typing", "warnings"}
+DECIDING = {  # the modules that decide, and what of ours each may import beside the other ones
+    "planner/plan.py": {*MODEL, "facts", "text"},
+    "planner/resolve.py": {*MODEL, "facts", "text"},
+    "planner/reconcile.py": {*MODEL, "facts", "text"},
+    "planner/merge.py": {*MODEL, "facts", "text"},
+    "planner/changed_context.py": {*MODEL, "facts", "text", "engine"},
+}
 
 
 @pytest.mark.once
 def test_what_decides_does_no_io():
     """Judged by its imports and its calls: it is given what others have read."""
-    pure = {"__future__", "bisect", "typing", "warnings"}
-    ours_pure = {*MODEL, "facts", "text"}
-    deciding = {"planner/plan.py": ours_pure, "planner/resolve.py": ours_pure, "planner/reconcile.py": ours_pure, "planner/merge.py": ours_pure, "planner/changed_context.py": {*ours_pure, "engine"}}
-    trees = {path: tree for path, _, tree in modules() if path in deciding}
-    assert len(trees) == len(deciding)
-    for path, tree in trees.items():
-        names = set(imported(tree))
-        assert {name.split(".")[0] for name in names} <= {*pure, "patcher"}, path
-        for name in names:
-            home = f"{'/'.join(name.split('.')[1:3])}.py"
-            assert not name.startswith("patcher.") or ours(name) in deciding[path] or home in trees, f"{path} imports {name}"
-        named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        assert not named & {"open", "__import__", "eval", "exec"}, path
+    deciding = [module for module in modules() if module.path in DECIDING]
+    assert len(deciding) == len(DECIDING)
+    for module in deciding:
+        for name in module.imported:
+            if not name.startswith("patcher."):
+                assert name.split(".")[0] in PURE, module.path
+                continue
+            _, package, stem, *_ = name.split(".")
+            also_decides = f"{package}/{stem}.py" in DECIDING
+            assert also_decides or ours(name) in DECIDING[module.path], f"{module.path} imports {name}"
+        names = {node.id for node in ast.walk(module.tree) if isinstance(node, ast.Name)}
+        assert names.isdisjoint({"open", "__import__", "eval", "exec"}), module.path
 
 
 @pytest.mark.once
 def test_a_public_name_means_one_thing():
     """One module defines it. A command is named after the function it calls, and `main` begins a program."""
     homes = collections.defaultdict(list)
-    for path, _, tree in modules():
-        for node in tree.body:
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name != "command":
-                homes[node.name].append(path)
-    twice = {name: found for name, found in homes.items() if len(found) > 1 and not name.startswith("_")}
+    for module in modules():
+        for node in module.tree.body:
+            is_defined = isinstance(node, (ast.FunctionDef, ast.ClassDef))
+            if is_defined and node.name != "command" and not node.name.startswith("_"):
+                homes[node.name].append(module.path)
+    twice = {name: paths for name, paths in homes.items() if len(paths) > 1}
     assert set(twice) == {"main"}, twice
 
 
@@ -193,10 +241,11 @@ ENDS = {  # what runs by itself: when Python starts, in the target interpreter, 
 
 @pytest.mark.once
 def test_the_commands_alone_end_the_process_and_know_exit_codes():
-    ends = {"exit", "_exit", "exit_code", "SystemExit"}
-    for path, module, tree in modules():
-        named = {node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "") for node in ast.walk(tree)}
-        assert not named & ends or module in ("verbs", "display", "__main__") or path in ENDS, path
+    for module in modules():
+        if module.package in ("verbs", "display", "__main__") or module.path in ENDS:
+            continue
+        names = set(map(name_of, ast.walk(module.tree)))
+        assert names.isdisjoint({"exit", "_exit", "exit_code", "SystemExit"}), module.path
 
 
 def test_a_verb_takes_names_and_keywords_and_returns_a_frozen_outcome():
@@ -245,18 +294,22 @@ def writing(tree):
             module = node.value.id if isinstance(node.value, ast.Name) else ""
             if node.attr in (WRITING[module].split() if module in WRITING else PATH_METHODS):
                 yield node.attr
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "open":
-            words = [each.value for each in [*node.args, *(keyword.value for keyword in node.keywords)] if isinstance(each, ast.Constant)]
-            if any(isinstance(word, str) and len(word) < 4 and set(word) & set("wax+") for word in words):
+        elif isinstance(node, ast.Call) and name_of(node.func) == "open":
+            arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+            if any(map(is_writing_mode, arguments)):
                 yield "open"
+
+
+def is_writing_mode(argument):
+    """Whether an argument of `open` is a mode that writes."""
+    text = getattr(argument, "value", None)
+    return isinstance(text, str) and len(text) < 4 and not set("wax+").isdisjoint(text)
 
 
 @pytest.mark.once
 def test_only_the_store_writes_into_a_site_directory():
-    found = {path: sorted(set(writing(tree))) for path, _, tree in modules()}
-    assert {path: names for path, names in found.items() if names and path not in WRITERS} == {}
-    assert [path for path in WRITERS if not found[path]] == []
-    users = {path for path, _, tree in modules() if {"patcher.store.folder.Folder", "patcher.store.lock.locked"} & set(imported(tree))}
+    assert {module.path for module in modules() if any(writing(module.tree))} == set(WRITERS)
+    users = users_of("patcher.store.folder.Folder") | users_of("patcher.store.lock.locked")
     assert {path for path in users if not path.startswith("store/")} == set(OWN_FILES)
 
 
