@@ -263,7 +263,7 @@ class Pip:
         self._session: _Session | None = None
         self.stopped = False
         self.writing = threading.Lock()
-        """Locked while fetched files are written to the cache: `stop` waits for that."""
+        """Locked while fetched files are written to the cache, or begun: `stop` waits for that."""
 
     def __enter__(self) -> Pip:
         return self
@@ -275,7 +275,7 @@ class Pip:
         self._scratch.cleanup()
 
     def stop(self) -> None:
-        """Have fetching end with the next bytes; nothing is written to the cache after it."""
+        """Have fetching end with the next bytes; no file is begun after it."""
         self.stopped = True
         with self.writing:
             pass
@@ -377,13 +377,21 @@ class Pip:
                 reason=answer.reason,
                 name=wheel.name,
             )
-        path = Path(tempfile.mkdtemp(dir=self._scratch.name)) / wheel.name
-        with path.open("xb") as file:
+        path, file = self._begun(wheel.name)
+        with file:
             for chunk in answer.iter_content(1 << 20):
                 if self.stopped:
                     raise SitepatchError("interrupted")
                 file.write(chunk)
         return _checked(wheel, path)
+
+    def _begun(self, name: str) -> tuple[Path, IO[bytes]]:
+        """A temporary file of that name, and open; none once fetching is stopped."""
+        with self.writing:
+            if self.stopped:
+                raise SitepatchError("interrupted")
+            path = Path(tempfile.mkdtemp(dir=self._scratch.name)) / name
+            return path, path.open("xb")
 
     def _part(self, url: str, size: int, start: int, stop: int) -> bytes:
         """The bytes from `start` to `stop` of the `size` at a URL.

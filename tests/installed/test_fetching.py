@@ -9,6 +9,7 @@ import socket
 import struct
 import warnings
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
 import pytest
@@ -339,6 +340,20 @@ def test_a_page_of_an_index_names_no_file_of_this_machine(index, monkeypatch, tm
     assert not releases.wheels and not releases.versions
     with Pip() as pip, pytest.raises(SitepatchError, match="FIFO") if kind == "a FIFO" else nullcontext():
         pip.open(WheelLink(there.as_uri(), NAME)).close()  # as a folder of `find-links` may name it
+
+
+def test_a_wheel_that_arrives_after_fetching_was_stopped_is_not_saved(index, pip):
+    """As where somebody presses Ctrl-C while several are fetched: the temporary directory is gone when it arrives."""
+    index.add("demo", "1.0", files(PLAIN))
+    (link,) = pip.listing("demo").wheels["1.0"]
+    index.held.add(NAME)
+    with ThreadPoolExecutor() as threads:
+        with pip:
+            saved = threads.submit(pip.save, link)
+            assert index.asked.wait(60)
+        index.release.set()
+        with pytest.raises(SitepatchError, match=r"^interrupted$"):
+            saved.result()
 
 
 def test_a_release_that_the_index_does_not_have_is_reported_as_such(index, pip, tmp_path):
