@@ -250,15 +250,13 @@ class _Stack:
             alone = self._rewriter.rewrite(layer.before, assignment)
             if alone.gone or any(answer.state.failed for answer in alone.answers):
                 continue
-            result = merge_lines(
+            return merge_lines(
                 layer.before,
                 alone,
                 data=data,
                 path=assignment.path,
                 names=assignment.names,
             )
-            if result is not None:
-                return result
         return None
 
     def _not_upstream(self, result: Rewrite, assignment: Assignment) -> Rewrite:
