@@ -33,7 +33,7 @@ def test_a_fault_is_found_and_made_smaller(monkeypatch: pytest.MonkeyPatch) -> N
             raise KeyError("max")
         return real(hunks, options)
 
-    monkeypatch.setattr(answers, "compile_hunks", broken)
+    monkeypatch.setattr(answers, "compile_hunks", broken)  # here and below: the engine with a fault, which it has not
     case = fuzz.Case(b"def f(a):\n    b = 1\n    old(a)\n", "--- p/m.py\n@@ f @@\n b = 1\n-old($X)\n+max($X)\n+print(1)\n", {})
     finding = fuzz.classified(case)
     assert finding is not None

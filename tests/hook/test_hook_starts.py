@@ -208,7 +208,7 @@ def test_the_middle_of_another_commit_is_no_difference(place, what, monkeypatch,
 
     monkeypatch.setattr(retry, "_WAIT", 60.0)  # the other process takes as long as the machine does
     monkeypatch.setattr(hook_start, "_PATIENCE", 60.0)
-    monkeypatch.setattr(hook_start, "apply_requested", apply_in_the_middle)
+    monkeypatch.setattr(hook_start, "apply_requested", apply_in_the_middle)  # another process in the microseconds between
     if what == "hook status":
         (status,) = hooks.installed_hooks(Environment.alone(str(place.site)))
         assert (status.good, status.messages) == (True, ())

@@ -163,7 +163,7 @@ def test_several_directories_change_all_or_none(tmp_path, monkeypatch):
         return put_in_place(site, home, entries=entries)
 
     with monkeypatch.context() as patched, pytest.raises(StoreError, match="why"):
-        patched.setattr(journal, "put_in_place", fails)
+        patched.setattr(journal, "put_in_place", fails)  # no disk fails when the first site directory is done
         commit_plan(plan, ())
     for each, old in zip(sites, before):  # a copy of the edited text is kept before anything is changed
         now = each.tree()

@@ -69,7 +69,7 @@ class MountedSite:
         self.folder = folder
         self.path = Site(folder, "mmengine-0.10.7").path
         self.reads = 0
-        monkeypatch.setattr(mounts, "read_table", self.read_table)
+        monkeypatch.setattr(mounts, "read_table", self.read_table)  # a test cannot mount NFS
 
     def mount(self, kind):
         self.table = TABLE + f"60 28 0:50 / {self.folder} rw - {kind} host:/srv rw\n"
