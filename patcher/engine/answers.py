@@ -184,18 +184,32 @@ def _with_moves(source: Source, matched: Sequence[MatchedHunk]) -> list[MatchedH
 
     Such code was moved, and the file has it where it was moved to.
     """
-    inserted: list[MatchRange] = []
-    for each in matched:
-        if each.answer.state is State.UPSTREAM and len(matched) > 1:
-            inserted += find_form(source, each.hunk)[1].done
+    if not any(map(_is_not_found, matched)):
+        return list(matched)
+    inserted = _upstream_places(source, matched)
+    if not inserted:
+        return list(matched)
 
-    with_moves = []
+    with_moves: list[MatchedHunk] = []
     for each in matched:
-        is_left = each.answer.state is State.NOT_FOUND and not each.answer.gone
-        if inserted and is_left and _is_gone(source, each.hunk, inserted=inserted):
+        if _is_not_found(each) and _is_gone(source, each.hunk, inserted=inserted):
             each = each._replace(answer=each.answer._replace(gone=True))
         with_moves.append(each)
     return with_moves
+
+
+def _is_not_found(matched: MatchedHunk) -> bool:
+    """Whether a hunk is not found, and what it deletes is not gone either."""
+    return matched.answer.state is State.NOT_FOUND and not matched.answer.gone
+
+
+def _upstream_places(source: Source, matched: Sequence[MatchedHunk]) -> list[MatchRange]:
+    """Where the code of the hunks that are upstream stands."""
+    places: list[MatchRange] = []
+    for each in matched:
+        if each.answer.state is State.UPSTREAM:
+            places += find_form(source, each.hunk)[1].done
+    return places
 
 
 def _settled(

@@ -26,8 +26,6 @@ _SCREEN = 68  # columns of a line that is shown
 _LONGEST = 60  # characters of code that are quoted
 _PUNCTUATION = frozenset(".,()[]{}:=")
 _WORD = re.compile(r"\.\.\.|\"[^\"\n]*\"|'[^'\n]*'|\$?\w+|[=!<>:]=|->|\*\*|//|<<|>>|[^\w\s]")
-
-
 _NO_BREAK = re.compile(r"[^\r\n]")
 
 

@@ -97,12 +97,8 @@ def _ellipses(text: Tree, start: int, end: int, holes: Sequence[Hole]) -> list[H
         at = start + token.start
         is_hidden = any(first <= at < last for first, last, _ in holes)
         in_subscript = bool(subscripts) and subscripts[-1]
-        if (
-            token.kind == "run"
-            and not is_hidden
-            and not in_subscript
-            and before in _BEFORE_ELEMENTS
-        ):
+        is_element = before in _BEFORE_ELEMENTS and not in_subscript
+        if token.kind == "run" and is_element and not is_hidden:
             found.append((at, start + token.end, "(...)"))
 
         if token.text in BRACKETS:
