@@ -210,13 +210,12 @@ class WrittenPatchset(Record):
             if not draft.hunks:
                 continue
             change = changes.setdefault(home, SpatchChange(set(), {}))
-            hunks = draft.text if draft.has_moves or draft.adds else draft.hunks_text
-            assignment = self.assignments.get(edited.key)
-            if draft.adds and assignment:
-                flags = assignment.hunks[0].flags
-                path = edited.file.path
-                hunks = added_section(path, draft.hunks_text, when_present=flags.when_present)
-            change.added[edited.file.path] = hunks
+            path = edited.file.path
+            hunks = draft.text if draft.has_moves else draft.hunks_text
+            if draft.adds:  # only a file that the patchset adds already: its section keeps its flag
+                flags = self.assignments[edited.key].hunks[0].flags
+                hunks = added_section(path, hunks, when_present=flags.when_present)
+            change.added[path] = hunks
         return changes
 
     def _nothing_left(self, empty: Sequence[Path]) -> SitepatchError:

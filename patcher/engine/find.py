@@ -90,8 +90,11 @@ def _only_inserts(form: Hunk) -> bool:
 
 
 def _is_inside(place: MatchRange, others: Sequence[MatchRange]) -> bool:
-    """Whether a place is inside one of others."""
-    return any(other.start <= place.start and place.end <= other.end for other in others)
+    """Whether a place is inside one of others, itself not counted."""
+    return any(
+        other is not place and other.start <= place.start and place.end <= other.end
+        for other in others
+    )
 
 
 def find_hunk(source: Source, hunk: Hunk) -> FoundPlaces:
@@ -166,12 +169,7 @@ def _with_imports(
 
 def outermost(places: Sequence[MatchRange], others: Sequence[MatchRange]) -> list[MatchRange]:
     """The places that are not inside another one of `others`."""
-    kept = []
-    for place in places:
-        rest = [other for other in others if other is not place]
-        if not _is_inside(place, rest):
-            kept.append(place)
-    return kept
+    return [place for place in places if not _is_inside(place, others)]
 
 
 # what is inserted, standing elsewhere -------------------------------------------------------------

@@ -280,6 +280,11 @@ class Pip:
         with self.writing:
             pass
 
+    def check_running(self) -> None:
+        """Raise SitepatchError where fetching was stopped."""
+        if self.stopped:
+            raise SitepatchError("interrupted")
+
     def listing(self, distribution: str) -> Listing:
         """The releases of a distribution, for all Pythons.
 
@@ -380,16 +385,14 @@ class Pip:
         path, file = self._begun(wheel.name)
         with file:
             for chunk in answer.iter_content(1 << 20):
-                if self.stopped:
-                    raise SitepatchError("interrupted")
+                self.check_running()
                 file.write(chunk)
         return _checked(wheel, path)
 
     def _begun(self, name: str) -> tuple[Path, IO[bytes]]:
         """A temporary file of that name, and open; none once fetching is stopped."""
         with self.writing:
-            if self.stopped:
-                raise SitepatchError("interrupted")
+            self.check_running()
             path = Path(tempfile.mkdtemp(dir=self._scratch.name)) / name
             return path, path.open("xb")
 

@@ -258,8 +258,7 @@ def _keep(
     Nothing is written once `pip` is stopped.
     """
     with pip.writing, ExitStack() as stack:
-        if pip.stopped:
-            raise SitepatchError("interrupted")
+        pip.check_running()
         home.mkdir(parents=True, exist_ok=True)
         if is_yanked:
             (home / _YANKED).touch()

@@ -4,6 +4,8 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
+from mmengine_ranks import outcomes_of
+
 BOTH = "cpu:gloo,gcu:eccl"
 INDEX = """
 import torch
@@ -40,12 +42,7 @@ def lay_card(environment, kind):
 def train(environment, *ways, nodes=1, **more):
     """How two ranks of each node ended, {(way, rank): Trained or the error}, and all output."""
     ended = environment.ranks(2, "card_train.py", *ways, nodes=nodes, CUDA_VISIBLE_DEVICES="", **more)
-    outcomes = {}
-    for line in ended.out.splitlines():
-        word, _, rest = line.partition(" ")
-        if word in ("trained", "failed"):
-            way, rank, report = rest.split(" ", 2)
-            outcomes[way, int(rank)] = Trained(*report.split(" ", 3)) if word == "trained" else report
+    outcomes = outcomes_of(ended, Trained)
     assert sorted(outcomes) == sorted((way, rank) for way in ways for rank in range(2 * nodes)), ended
     return outcomes, ended.out
 

@@ -39,14 +39,16 @@ def train(environment, number, *arguments):
     return outcomes, ended.out
 
 
-def outcomes_of(ended):
-    """{(way, rank): Trained or the error}."""
+def outcomes_of(ended, trained=Trained):
+    """{(way, rank): a record of the type `trained`, or the error} of each rank; the last field of a record may have blanks."""
     outcomes = {}
     for line in ended.out.splitlines():
         word, _, rest = line.partition(" ")
         if word in ("trained", "failed"):
             way, rank, report = rest.split(" ", 2)
-            outcomes[way, int(rank)] = Trained(*report.split(" ", 4)) if word == "trained" else report
+            if word == "trained":
+                report = trained(*report.split(" ", len(trained._fields) - 1))
+            outcomes[way, int(rank)] = report
     return outcomes
 
 
