@@ -133,6 +133,14 @@ def test_what_a_reinstall_took_away_is_overwritten_until_a_command_names_it(plac
     assert place.file.read_text() == TEXT and not (place.site / ".sitepatch").exists() and not (place.site / ADDED).exists()
 
 
+def test_of_what_is_named_altogether_nothing_is_still_overwritten(place):
+    reinstalled(place)
+    ended = place.apply(*HUNKS)
+    assert f"the change of {', '.join(HUNKS)} is gone; what is named now is for the new file" in ended.out + ended.err
+    assert "still overwritten" not in ended.out + ended.err
+    assert place.states() == dict.fromkeys(HUNKS, "applied")
+
+
 def test_restore_of_one_leaves_the_others_of_a_file_that_was_replaced_overwritten(place):
     reinstalled(place)
     place("restore", "ee")

@@ -17,7 +17,7 @@ from patcher.errors import BusyError
 from patcher.message import Message
 from patcher.store import patience_now
 from patcher.store.folder import HOME, Folder, date, group_bits, naming, set_owner, source_date
-from patcher.system.flock import has_fcntl_lock, holder, lock_with_server
+from patcher.system.flock import Holder, has_fcntl_lock, holder, lock_with_server
 from patcher.system.reading import look_again
 
 _NAME = "lock"
@@ -78,23 +78,26 @@ class _Wait:
         self._seconds, self._report = patience_now()
         self._site = site
         self._start = time.monotonic()
-        self._reported = ""
+        self._reported: set[str] = set()
 
-    def pause(self, who: str) -> None:
-        """Wait a moment for the process `who`.
+    def pause(self, who: str, pid: int) -> None:
+        """Wait a moment for a process.
+
+        Args:
+            who: the process as a message names it.
+            pid: its number; 0 where it is not known.
 
         Raises:
             BusyError: the time is over, or that process waits for this one.
         """
         seconds = time.monotonic() - self._start
-        for pid in _ancestors():
-            if who.startswith(f"another sitepatch (process {pid},"):
-                raise BusyError(
-                    "{site}: {who}, which has started this process, is changing this directory",
-                    "run this again when it has ended",
-                    site=self._site,
-                    who=who,
-                )
+        if pid in _ancestors():
+            raise BusyError(
+                "{site}: {who}, which has started this process, is changing this directory",
+                "run this again when it has ended",
+                site=self._site,
+                who=who,
+            )
         if seconds > self._seconds:
             raise BusyError(
                 "{site}: {who} is changing this directory, "
@@ -104,21 +107,21 @@ class _Wait:
                 who=who,
                 seconds=self._seconds,
             )
-        if seconds > _SILENCE and who != self._reported:
-            self._reported = who
+        if seconds > _SILENCE and who not in self._reported:
+            self._reported.add(who)
             template = "{site}: {who} is changing this directory"
             self._report(Message(template, site=self._site, who=who))
         time.sleep(_PAUSE)
 
 
-def _ancestors() -> Iterator[str]:
+def _ancestors() -> Iterator[int]:
     """The numbers of the processes that started this one (proc(5), `stat`), if the kernel tells."""
-    pid = str(os.getppid())
+    pid = os.getppid()
     with suppress(OSError):
-        while pid not in ("0", "1"):
+        while pid > 1:
             yield pid
             fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2]
-            pid = fields.split()[1]
+            pid = int(fields.split()[1])
 
 
 def _acquire(site: Folder, wait: _Wait, stack: ExitStack) -> tuple[Folder, int]:
@@ -137,9 +140,9 @@ def _acquire(site: Folder, wait: _Wait, stack: ExitStack) -> tuple[Folder, int]:
                 _give_to_owner(site, home)
                 stack.push(opened.pop_all())
                 return home, fd
-            who = holder(os.fstat(fd)) or _noted(fd)
+            found = holder(os.fstat(fd)) or Holder(0, _noted(fd))
             opened.close()  # an open file stays locked, and this process may need the lock again
-            wait.pause(Message("another sitepatch ({who})", who=who))
+            wait.pause(Message("another sitepatch ({who})", who=found.name), pid=found.pid)
 
 
 def _open_lock(home: Folder) -> int:
@@ -220,8 +223,8 @@ def _uv_kept_out(site: str, wait: _Wait) -> Iterator[None]:
                 fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
             stack.callback(os.close, fd)
             while not lock_with_server(fd):
-                who = holder(os.fstat(fd)) or Message("process unknown")
-                wait.pause(Message("uv ({who})", who=who))
+                found = holder(os.fstat(fd)) or Holder(0, Message("process unknown"))
+                wait.pause(Message("uv ({who})", who=found.name), pid=found.pid)
         yield
 
 
@@ -261,7 +264,8 @@ def holders(site: str) -> list[str]:
         locks.insert(0, str(ours))
     sentences: list[str] = []
     for path in locks:
-        who = holder(Path(path).stat(), strict=True) or _other_machine(path)
+        found = holder(Path(path).stat(), strict=True)
+        who = found.name if found else _other_machine(path)
         if who:
             sentences.append(Message("{path} is held by {who}", path=path, who=who))
     return sentences

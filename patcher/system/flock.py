@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from patcher.message import Message
+from patcher.record import Record
 
 _F_OFD_SETLK = 37  # fcntl(2) of Linux; Python knows the number since 3.9
 _PROC = Path("/proc")
@@ -87,15 +88,23 @@ def has_fcntl_lock(fd: int) -> bool:
     return False
 
 
-def holder(info: os.stat_result, *, strict: bool = False) -> str:
-    """The process that has a flock(2) on a file, as a message names it.
+class Holder(Record):
+    """A process that has a lock: its number in this container (0 in another one), and its name."""
+
+    pid: int
+    name: str
+    """As a message names it."""
+
+
+def holder(info: os.stat_result, *, strict: bool = False) -> Holder | None:
+    """The process that has a flock(2) on a file.
 
     Args:
         info: of the file.
         strict: raise an error if the kernel does not tell.
 
     Returns:
-        empty if no process has one, or the kernel does not tell.
+        None if no process has one, or the kernel does not tell.
 
     Raises:
         OSError: with `strict`, there is no /proc/locks.
@@ -105,7 +114,7 @@ def holder(info: os.stat_result, *, strict: bool = False) -> str:
     except OSError:
         if strict:
             raise
-        return ""
+        return None
 
     pids: dict[str, str] = {}
     for line in table.splitlines():
@@ -121,14 +130,14 @@ def holder(info: os.stat_result, *, strict: bool = False) -> str:
         # alone has to do
         same = [of for file, of in pids.items() if file.endswith(f":{info.st_ino}")]
         pid = same[0] if same else ""
-    return _process(pid) if pid else ""
+    return _process(int(pid)) if pid else None
 
 
-def _process(pid: str) -> str:
-    """A process as a message names it: with its number in this container, and its name."""
-    if int(pid) <= 0:
-        return Message("a process of another container")
+def _process(pid: int) -> Holder:
+    """The process that the kernel lists with this number."""
+    if pid <= 0:
+        return Holder(0, Message("a process of another container"))
     with suppress(OSError):
-        name = (_PROC / pid / "comm").read_text("utf-8", "replace").strip()
-        return Message("process {pid}, {name}", pid=pid, name=name)
-    return Message("process {pid}", pid=pid)
+        name = (_PROC / str(pid) / "comm").read_text("utf-8", "replace").strip()
+        return Holder(pid, Message("process {pid}, {name}", pid=pid, name=name))
+    return Holder(pid, Message("process {pid}", pid=pid))

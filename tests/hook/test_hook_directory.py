@@ -366,12 +366,16 @@ def test_a_record_of_a_newer_sitepatch_is_not_replaced(place):
     assert tree(place.path) == before
 
 
-def test_a_forged_record_removes_nothing_outside(place):
+def test_a_forged_record_removes_nothing_but_files_of_patchsets(place):
     place.init()
     record = place.path / "patches/hook.json"
     fields = json.loads(record.read_text())
-    (place.path / "away").write_text("mine")
-    fields["files"] += ["patchsets/two/../../../away", "../away", "backend.py"]
+    others = [place.path / "away", place.path / "patches/patchsets/notes", place.path / "patches/mine/two/notes"]
+    for other in others:
+        other.parent.mkdir(parents=True, exist_ok=True)
+        other.write_text("mine")
+    fields["files"] += ["patchsets/two/../../../away", "../away", "backend.py", "patchsets/notes", "mine/two/notes"]
     record.write_text(json.dumps(fields))
     place.init()
-    assert (place.path / "away").read_text() == "mine" and (place.path / "patches/backend.py").exists()
+    assert [other.read_text() for other in others] == ["mine"] * 3
+    assert (place.path / "patches/backend.py").exists()

@@ -209,6 +209,23 @@ def test_each_that_is_waited_for_is_named_once(tmp_path, site, monkeypatch):
     assert clock.now - 1000 == pytest.approx(60, abs=0.05), "seconds, for both together"
 
 
+def test_one_whom_the_kernel_does_not_list_for_a_moment_is_not_named_again(tmp_path, site, monkeypatch):
+    """Its lock is free, say, and another process takes it before ours looks again."""
+    Clock(monkeypatch)
+    reports, looked = [], []
+
+    def seldom(*words, **more):
+        looked.append(words)
+        return found(*words, **more) if len(looked) % 100 else None
+
+    found = lock.holder
+    monkeypatch.setattr(lock, "holder", seldom)  # the moment between two looks of ours
+    with somebody_holds(tmp_path / ".lock"), patience(20.0, reports.append), pytest.raises(BusyError), lock.locked(site):
+        pass
+    assert len(looked) > 500
+    assert sorted(report.rpartition(" (process ")[2].partition(" ")[0] for report in reports) == [f"{os.getpid()},", "unknown)"], reports
+
+
 # uv -------------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("depth", "files", "expected"),
@@ -377,11 +394,13 @@ def kernel_tells(tmp_path, monkeypatch):
 )
 def test_the_process_that_holds_a_lock_by_what_the_kernel_tells(kernel_tells, rows, expected):
     kernel_tells(*rows)
-    assert flock.holder(Info) == expected
+    found = flock.holder(Info)
+    assert (found.name if found else "") == expected
+    assert found is None or found.pid == max(0, int(rows[-1].split()[3]))
 
 
 def test_where_the_kernel_tells_nothing(tmp_path, kernel_tells, site):
-    assert flock.holder(Info) == ""
+    assert flock.holder(Info) is None
     with lock.locked(site), pytest.raises(FileNotFoundError):
         lock.holders(str(tmp_path))
     assert lock.holders(str(tmp_path)) == []
@@ -405,7 +424,9 @@ def test_the_holders_of_both_locks_are_reported(tmp_path, kernel_tells, site):
     assert lock.holders(str(tmp_path)) == [f"{tmp_path}/.lock is held by process 5, uv"]
 
 
-def test_a_process_that_the_holder_has_started_is_told_so_at_once(tmp_path, site):
+@pytest.mark.parametrize(("name", "who"), [(".sitepatch/lock", "another sitepatch"), (".lock", "uv")])
+def test_a_process_that_the_holder_has_started_is_told_so_at_once(tmp_path, name, who):
+    (tmp_path / ".sitepatch").mkdir()
     code = f"""
 import sys
 from patcher.errors import BusyError
@@ -418,7 +439,9 @@ try:
 except BusyError as error:
     print(error.message)
 """
-    with lock.locked(site):
+    with somebody_holds(tmp_path / name):
         starter = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {code!r}])"
         completed = subprocess.run([sys.executable, "-c", starter], cwd=str(ROOT), stdout=subprocess.PIPE, timeout=60)
-    assert "which has started this process, is changing this directory" in completed.stdout.decode()
+    message = completed.stdout.decode()
+    assert message.startswith(f"{tmp_path}: {who} (process {os.getpid()}, "), message
+    assert "which has started this process, is changing this directory" in message
