@@ -9,7 +9,7 @@ import pytest
 
 import patcher
 from tests.command import ROOT
-from tests.conftest import CHOSEN, QUICK, SLOW
+from tests.conftest import CHOSEN, LONG, QUICK, SAMPLED, SLOW
 
 
 def test_the_tests_may_be_started_in_the_background_of_a_shell_which_ignores_ctrl_c():
@@ -23,9 +23,9 @@ def test_the_tests_may_be_started_in_the_background_of_a_shell_which_ignores_ctr
 
 
 def test_every_name_in_a_selection_is_that_of_a_test():
-    for name in (*QUICK, *CHOSEN, *SLOW):
+    for name in (*QUICK, *CHOSEN, *LONG, *SAMPLED, *SLOW):
         path, _, test = name.partition("::")
-        paths = list(ROOT.glob(f"{path}*.py" if not path.endswith(".py") else path))
+        paths = list(ROOT.glob(f"{path}*.py" if not path.endswith((".py", "/")) else path))
         assert paths, name
         assert not test or f"def {test.partition('[')[0]}" in paths[0].read_text(encoding="utf-8"), name
 

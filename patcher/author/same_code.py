@@ -20,10 +20,12 @@ def same_code(
         other: another one.
         anywhere: in any order of the statements of a module or a class.
         annotated: whether the annotations of functions count.
-        base: a text that both were made of: it is faster to compare what they do not share with it.
+        base: a text that both were made of, if it is read already: what they share with it needs
+            no comparison.
     """
     if one == other:  # also where it is no Python
         return True
+    base = base or readable(one)
     middles = _between_shared(one, other, base) if base else None
     if middles:
         try:
