@@ -6,7 +6,12 @@ from collections import Counter
 from typing import Sequence
 
 from patcher.engine.changes import NESTED, FinishedText, MatchedHunk, PlaceChange
-from patcher.engine.duplicates import equal_branches, redefinitions, twice_defined
+from patcher.engine.duplicates import (
+    equal_branches,
+    redefinitions,
+    repeated_key,
+    twice_defined,
+)
 from patcher.engine.find import find_form, scope_blocks, side_places
 from patcher.engine.interpreter import compile_error, compile_problem, syntax_error
 from patcher.engine.match import Match, Matcher, MatchRange, TooManySteps
@@ -62,7 +67,11 @@ def check_result(
         return _refused(answers, error.message)
 
     finished = FinishedText(source, result, splices)
-    problem = _text_problem(finished, before) or equal_branches(finished, matched)
+    problem = (
+        _text_problem(finished, before)
+        or equal_branches(finished, matched)
+        or repeated_key(finished, matched)
+    )
     if problem:
         return _refused(answers, problem)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from typing import Iterator, Sequence
+from typing import Iterator, Sequence, cast
 
 from patcher.engine.changes import FinishedText, MatchedHunk
+from patcher.engine.lex import meets
 from patcher.engine.node import Node, same, walk_each
 from patcher.engine.source import Source
 from patcher.message import Message
@@ -123,6 +124,51 @@ def equal_branches(finished: FinishedText, matched: Sequence[MatchedHunk]) -> st
             )
 
     return ""
+
+
+def repeated_key(finished: FinishedText, matched: Sequence[MatchedHunk]) -> str:
+    """The problem if a change gives a dictionary a key that stands in it already, else empty."""
+    tree = finished.result.tree
+    if tree is None or not _writes_keys(matched):
+        return ""
+
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Dict):
+            continue
+        if not meets(finished.inserted_lines, node.lineno, cast(int, node.end_lineno)):
+            continue
+
+        inserted: dict[str, ast.expr] = {}
+        there: set[str] = set()
+        for key in filter(None, node.keys):
+            place = finished.result.offset(key.lineno, key.col_offset)
+            if _is_inserted(finished, place):
+                inserted[ast.dump(key)] = key
+            else:
+                there.add(ast.dump(key))
+
+        for code, key in inserted.items():
+            if code in there:
+                return Message(
+                    "the key {key} would stand twice in a dictionary (line {line} of the result): "
+                    "upstream has it",
+                    key=ast.get_source_segment(finished.result.text, key),
+                    line=key.lineno,
+                )
+
+    return ""
+
+
+def _writes_keys(matched: Sequence[MatchedHunk]) -> bool:
+    """Whether the hunks write a part of a dictionary."""
+    for each in matched:
+        if not each.changes:
+            continue
+        kinds = {node.kind for node in walk_each(each.form.after.nodes)}
+        if "DictElement" in kinds:
+            return True
+
+    return False
 
 
 def _is_inserted(finished: FinishedText, offset: int) -> bool:

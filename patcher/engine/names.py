@@ -106,7 +106,7 @@ def unbound(
         if read.is_local or read.name in known:
             continue
 
-        offset = after._offset(read.node.lineno, read.node.col_offset)
+        offset = after.offset(read.node.lineno, read.node.col_offset)
         if not meets(spans, offset, offset):
             continue
 

@@ -284,7 +284,7 @@ class Source:
         end = self.lines.end(offset)
         return self.text[start:end].strip()
 
-    def _offset(self, line: int, column: int) -> int:
+    def offset(self, line: int, column: int) -> int:
         """The offset of a position of `ast`: a line (1-based) and a column in bytes of UTF-8."""
         start = self.lines.starts[line - 1]
         content = self.text[start : self.lines.end(start)]
@@ -313,7 +313,7 @@ class Source:
         child: ast.stmt = node.body[0]  # type: ignore[attr-defined]
         if getattr(child, "decorator_list", []):
             return self.text.index("@", self._statement_start(child))
-        return self._offset(child.lineno, child.col_offset)
+        return self.offset(child.lineno, child.col_offset)
 
     # scopes ---------------------------------------------------------------------------------------
     def whole(self) -> Node:
@@ -540,8 +540,8 @@ class Source:
 
         It is named `future` for an import from `__future__`, `text` for a string alone.
         """
-        start = self._offset(node.lineno, node.col_offset)
-        end = self._offset(cast(int, node.end_lineno), cast(int, node.end_col_offset))
+        start = self.offset(node.lineno, node.col_offset)
+        end = self.offset(cast(int, node.end_lineno), cast(int, node.end_col_offset))
         opaque = Node("Opaque", (start, start, end, end))
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
             opaque.name = "future"

@@ -367,10 +367,20 @@ CASES = {
         "__all__ = ['first', 'second', 'third']\n",
         "@@ <module> @@\n-__all__ = [...]\n+__all__ = [..., 'third']\n",
     ),
-    "of a dict one entry stays, without which it may be a set": (
+    "of a dict one entry stays, without which it may be a set, and what follows it is open": (
         "CODES = {\n    'first': 1,\n    'second': 2,\n}\n",
         "CODES = {\n    'first': 1,\n    'second': 2,\n    'third': 3,\n}\n",
-        "@@ <module> @@\n-CODES = {..., 'second': 2}\n+CODES = {..., 'second': 2, 'third': 3}\n",
+        "@@ <module> @@\n-CODES = {..., 'second': 2, ...}\n+CODES = {..., 'second': 2, ..., 'third': 3}\n",
+    ),
+    "an entry of a dict that changed tells that as well": (
+        "CODES = {\n    'first': 1,\n    'second': 2,\n}\n",
+        "CODES = {\n    'first': 5,\n    'second': 2,\n    'third': 3,\n}\n",
+        "@@ <module> @@\n-CODES = {'first': 1, ...}\n+CODES = {'first': 5, ..., 'third': 3}\n",
+    ),
+    "but not behind what is unpacked": (
+        "CODES = {\n    'first': 1,\n    **other,\n}\n",
+        "CODES = {\n    'first': 1,\n    **other,\n    'third': 3,\n}\n",
+        "@@ <module> @@\n-CODES = {..., **other}\n+CODES = {..., **other, 'third': 3}\n",
     ),
     "what a function returns stays unwritten where it stays": (
         "def f(a: int, b) -> List[int]:\n    return a\n",

@@ -396,6 +396,15 @@ RULE_20 = {
     "one that differs may": inside("x = A(2)", "-x = $V\n+if a:\n+    x = A(1)\n+else:\n+    x = $V\n", "if a:\n        x = A(1)\n    else:\n        x = A(2)"),
     "branches that are written equal may": inside("x = A(1)", "-x = $V\n+if a:\n+    x = $V\n+else:\n+    x = $V\n", "if a:\n        x = A(1)\n    else:\n        x = A(1)"),
     "equal branches of an if that was there are no fault": inside("if a:\n        x = A(1)\n    else:\n        x = A(2)", " else:\n-    x = A(2)\n+    x = A(1)\n", "if a:\n        x = A(1)\n    else:\n        x = A(1)"),
+    "no dictionary gets a key that it has": stays("x = {1: a, 'k': b}", "-{1: a, ...}\n+{1: a, ..., 'k': c}\n", State.CONFLICT, "the key 'k' would stand twice in a dictionary (line 2 of the result): upstream has it"),
+    "nor one that is a name, behind letters of several bytes": stays("x = {'é': a, b: a}", "-{'é': a, ...}\n+{'é': a, ..., b: c}\n", State.CONFLICT, "the key b would stand twice"),
+    "nor in front of it": stays("x = {1: a, 'k': b}", "-{1: a, ...}\n+{'k': c, 1: a, ...}\n", State.CONFLICT, "the key 'k' would stand twice"),
+    "a key of another dictionary is no fault": inside("x = {1: a}, {'k': b}", "-({1: a, ...}, ...)\n+({1: a, ..., 'k': c}, ...)\n", "x = {1: a, 'k': c}, {'k': b}"),
+    "nor one of a dictionary inside it": inside("x = {1: {'k': b}}", "-{1: $V, ...}\n+{1: $V, ..., 'k': c}\n", "x = {1: {'k': b}, 'k': c}"),
+    "nor one with another value": inside("x = {1: a, 'k': b}", "-{..., 'k': b}\n+{..., 'k': c}\n", "x = {1: a, 'k': c}"),
+    "nor two that were there": inside("x = {1: a, 'k': b, 'k': d}", "-{1: a, ...}\n+{1: a, ..., 'l': c}\n", "x = {1: a, 'k': b, 'k': d, 'l': c}"),
+    "two that are written are what the author wrote": inside("x = {1: a}", "-{1: a, ...}\n+{1: a, ..., 'k': c, 'k': d}\n", "x = {1: a, 'k': c, 'k': d}"),
+    "what is unpacked has no key": inside("x = {1: a, **b}", "-{1: a, ...}\n+{1: a, ..., **c}\n", "x = {1: a, **b, **c}"),
     "no inserted name is unbound": stays("x = A(a)", "-A($X)\n+fresh($X)\n", State.CONFLICT, "`fresh`"),
 }  # fmt: skip
 

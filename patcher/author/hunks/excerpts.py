@@ -183,6 +183,7 @@ def elided(pairs: Sequence[Pair]) -> Holes:
                 for old_run, new_run in _runs(old, old.items(key), new=new.items(key)):
                     holes.append((left_open(old_run), left_open(new_run)))
         holes += _not_closed(old, new)
+        holes += _grown(old, new)
     return holes
 
 
@@ -208,6 +209,23 @@ def _not_closed(old: Node, new: Node) -> Holes:
     old_last, new_last = old_elements[-1], new_elements[-1]
     if same(old_last, new_last) or _differ_besides(old, new, key):
         return []
+    return _open_behind(old_last, new_last)
+
+
+def _grown(old: Node, new: Node) -> Holes:
+    """The holes that leave a dictionary open behind the element that was its last one.
+
+    A list is open there anyhow: this element tells that the braces are those of a dictionary.
+    """
+    old_elements, new_elements = old.items("elements"), new.items("elements")
+    if old.kind != "Dict" or not 0 < len(old_elements) < len(new_elements):
+        return []
+    old_last, new_last = old_elements[-1], new_elements[len(old_elements) - 1]
+    return _open_behind(old_last, new_last) if same(old_last, new_last) else []
+
+
+def _open_behind(old_last: Node, new_last: Node) -> Holes:
+    """The holes behind the last element of a list, unless that stands for several."""
     if "Star" in (old_last.kind, new_last.kind) or "DoubleStar" in (old_last.kind, new_last.kind):
         return []
     at, to = old_last.outer_end, new_last.outer_end
