@@ -85,7 +85,8 @@ class Combination:
         Such a form of an insertion has the header above it, which is changed too: one hunk for
         both takes its place.
         """
-        if not self._has_conflicting_form(parts):
+        is_alone = len(parts) == 1
+        if is_alone or not self._has_conflicting_form(parts):
             return parts, result
         for part in parts:
             forms: list[Candidate] = []
