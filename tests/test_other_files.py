@@ -53,6 +53,11 @@ def receipts(other):
     return [json.loads(path.read_text()) for path in sorted((other.path / ".sitepatch/receipts").glob("*.json"))]
 
 
+def edited_copies(other):
+    """The texts of edited files that the store keeps."""
+    return [path.read_text() for path in sorted((other.path / ".sitepatch/edited").glob("*"))]
+
+
 # files that are added -------------------------------------------------------------------------------------------------
 def test_a_file_is_added_shown_and_removed_again(other):
     done(other("apply", "more"))
@@ -110,7 +115,7 @@ def test_an_edited_added_file_is_not_overwritten_and_a_missing_one_is_put_back(o
     ended = other("restore")
     assert ended.code == 1 and other.text("demo/_help.py") == TEXT.replace("42", "43")
     done(other("apply", "more", "--force"))
-    assert other.text("demo/_help.py") == TEXT
+    assert other.text("demo/_help.py") == TEXT and edited_copies(other) == [TEXT.replace("42", "43")]
     (other.path / "demo/_help.py").unlink()
     assert other("status", "--check").code == 1
     done(other("apply", "more"))
@@ -128,6 +133,7 @@ def test_a_new_version_of_the_patchset_changes_or_removes_it(other):
     spatch.write_text(USE.replace("from demo._help import answer\n+VALUE = answer()", "VALUE = 5"))
     done(other("apply", "more"))
     assert other.value() == "5" and not (other.path / "demo/_help.py").exists()
+    assert edited_copies(other) == [], "nobody has edited it"
 
 
 def test_a_reinstall_leaves_an_added_file_and_the_next_apply_takes_it_over(other):

@@ -381,6 +381,7 @@ RULE_18 = {
 
 # Comments of inserted code come along, and no others are made.
 RULE_19 = {
+    "one between two inserted statements that is context is not inserted": inside("b(1)", "+max(1)\n # note\n+max(2)\n b(1)\n", "max(1)\n    max(2)\n    b(1)"),
     "below a bracket that is alone on its line": inside("x = A(a)\n    c()", "-x = A(a)\n+x = A(\n+    b\n+)\n+# below\n c()\n", "x = A(b)\n    # below\n    c()"),
     "comments and blank lines come along": beside(
         " x = a\n+\n+# why\n+print(x)  # how\n", "# trailing\n", "# trailing\n\n    # why\n    print(x)  # how\n",

@@ -129,6 +129,7 @@ RULE_24 = {
 # `when-present`: what is absent is not needed; upstream wins; variants of one line.
 MODULE = {"scope": "<module>", "flags": "when-present"}
 RULE_25 = {
+    "of a name that stands for any": Changed("from a import b\n", " from a import $N\n+from x import $N\n", "from a import b\nfrom x import b\n", how=MODULE),
     "the code is not there": stays("x = a", "-A($X)\n+max($X)\n", State.NOT_NEEDED, flags="when-present"),
     "the scope is not there": Stays("x = 1\n", "-A($X)\n+max($X)\n", State.NOT_NEEDED, "", {"flags": "when-present"}),
     "upstream wins": stays("x = max(a, 0)", "-A($X)\n+max($X, 0)\n", State.UPSTREAM, flags="when-present"),
