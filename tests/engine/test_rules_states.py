@@ -7,6 +7,8 @@ from tests.engine.helpers import Changed, Refused, Stays, hold, inside, run, sta
 
 # An after side that is no more specific than the before side never proves anything.
 RULE_22 = {
+    "a `return` of another value proves it": stays("return max(a, 1)", "-return min(a, 1)\n+return max(a, 1)\n", State.UPSTREAM),
+    "but not in the place of a common one": stays("return max(a, 1)", "-return False\n+return max(a, 1)\n", State.NOT_FOUND),
     "a deletion": stays("x = a", "-A($X)\n x = a\n", State.NOT_FOUND),
     "`$A($X)` made of a call": stays("x = max(a)", "-A($X)\n+$X\n", State.NOT_FOUND),
     "any literal made of a literal": stays("x = b(4)", "-A(3)\n+A($limit)\n", State.NOT_FOUND, options={"limit": 4}),
