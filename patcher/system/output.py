@@ -12,8 +12,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Iterator
 
-_STREAMS = ("/dev/", "/proc/")
-"""Below these, names stand for what is open already, as /dev/stdout; the file keeps its inode."""
+_STREAMS = ("/dev/fd/", "/dev/std", "/proc/")
+"""Names that begin so stand for what is open already, as /dev/stdout; the file keeps its inode.
+
+A directory such as /dev/shm is one like any other.
+"""
 
 
 @contextmanager

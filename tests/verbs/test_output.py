@@ -2,7 +2,9 @@
 
 import os
 import stat
+import tempfile
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -55,11 +57,23 @@ def test_a_fifo_stays_a_fifo(tmp_path):
     assert texts == [b"text"] and stat.S_ISFIFO((tmp_path / "fifo").stat().st_mode)
 
 
-def test_output_to_a_file_descriptor_is_written_to_the_open_file(tmp_path):
+@pytest.mark.parametrize("folder", ["/proc/self/fd", "/dev/fd"])
+def test_output_to_a_file_descriptor_is_written_to_the_open_file(tmp_path, folder):
     with open(tmp_path / "out", "w+b") as file:
         before = os.fstat(file.fileno()).st_ino
-        write_output(f"/proc/self/fd/{file.fileno()}", b"text")
+        write_output(f"{folder}/{file.fileno()}", b"text")
         assert (tmp_path / "out").stat().st_ino == before and (tmp_path / "out").read_bytes() == b"text"
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="there is none")
+def test_shared_memory_is_a_directory_like_any_other():
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        new = Path(folder) / "some" / "new"
+        write_output(new, b"old")
+        with pytest.raises(KeyboardInterrupt), open_output(new) as file:
+            file.write(b"half")
+            raise KeyboardInterrupt
+        assert new.read_bytes() == b"old" and os.listdir(new.parent) == ["new"]
 
 
 @pytest.mark.parametrize("words", [("export", DDP, "--output"), ("diff", DDP, "--html")])
