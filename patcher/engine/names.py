@@ -405,16 +405,32 @@ def _read_below_del(body: Sequence[ast.stmt]) -> Iterator[ast.Name]:
 
 
 def _is_bound_above(function: _Function, name: ast.Name) -> bool:
-    """Whether a statement of the body that always runs binds a name before it is read."""
+    """Whether a statement that always runs before a name is read there binds it."""
     if name.id in parameters_of(function.args):
         return True
 
-    for node in function.body:
-        if isinstance(node, _MAY_NOT_RUN) or name.id not in bound_in([node]):
-            continue
-
-        end = (node.end_lineno or node.lineno, node.end_col_offset or 0)
-        if end <= (name.lineno, name.col_offset):
-            return True
+    position = (name.lineno, name.col_offset)
+    for block in _blocks_around(function.body, position):
+        for node in block:
+            if isinstance(node, _MAY_NOT_RUN) or name.id not in bound_in([node]):
+                continue
+            if _end(node) <= position:
+                return True
 
     return False
+
+
+def _blocks_around(body: list[ast.stmt], position: tuple[int, int]) -> Iterator[list[ast.stmt]]:
+    """The block of a scope in which a position is, and those around it, from the outermost."""
+    yield body
+    for node in body:
+        if isinstance(node, _DEFINITIONS):
+            continue
+        for block in blocks_of(node):
+            if block and (block[0].lineno, block[0].col_offset) <= position < _end(block[-1]):
+                yield from _blocks_around(block, position)
+
+
+def _end(node: ast.stmt) -> tuple[int, int]:
+    """The line (1-based) and the column past a statement."""
+    return (node.end_lineno or node.lineno, node.end_col_offset or 0)
