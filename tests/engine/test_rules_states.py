@@ -235,6 +235,16 @@ def test_rule_26_deleted_code_is_gone(source: str, hunk: str, gone: bool) -> Non
             "class D:\n    def f(self, a):\n        return max(a)\n",
             "-old(a)\n+max(a)\n@@ or C.g @@\n-old(a)\n+max(a)\n@@ C @@\n-class C:\n+class D:\n",
         ),
+        (  # with what is inserted above it
+            "def f(a):\n    return old(a)\n",
+            "n = 1\ndef g(a):\n    return max(a)\n",
+            "-old(a)\n+max(a)\n@@ <module> @@\n+n = 1\n-def f(...):\n+def g(...):\n",
+        ),
+        (  # a method among others
+            "class C:\n    def h(self):\n        pass\n    def f(self, a):\n        return old(a)\n",
+            "class C:\n    def h(self):\n        pass\n    n = 1\n    def g(self, a):\n        return max(a)\n",
+            "-old(a)\n+max(a)\n@@ C @@\n def h(...):\n     ...\n+n = 1\n-def f(...):\n+def g(...):\n",
+        ),
     ],
 )
 def test_code_in_a_definition_that_another_hunk_renames_is_changed_and_then_in_place(source: str, expected: str, hunk: str) -> None:
@@ -242,6 +252,19 @@ def test_code_in_a_definition_that_another_hunk_renames_is_changed_and_then_in_p
     result = run(source, hunk, scope=scope)
     assert (result.data.decode(), {answer.state for answer in result.answers}) == (expected, {State.APPLICABLE})
     assert {answer.state for answer in run(expected, hunk, scope=scope).answers} == {State.UPSTREAM}
+
+
+@pytest.mark.parametrize(
+    "hunk",
+    [
+        "-def f(...):\n-    ...\n-def h(...):\n+def g(...):\n+    ...\n+def k(...):\n",  # which is which?
+        "-def f(...):\n+class g:\n",
+    ],
+)
+def test_what_takes_the_place_of_a_definition_is_not_taken_for_it(hunk: str) -> None:
+    text = "def g(a):\n    return old(a)\ndef k(a):\n    return old(a)\n"
+    answer = run(text, f"-old(a)\n+max(a)\n@@ <module> @@ when-present\n{hunk}").answers[0]
+    assert answer.state is State.NOT_FOUND and "there is no `f` in this file" in answer.problem
 
 
 def test_code_in_a_definition_that_another_hunk_would_rename_is_changed_where_that_hunk_is_not_needed() -> None:

@@ -54,10 +54,7 @@ def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue])
 
     renamed: dict[str, str] = {}
     for each in compiled:
-        before = each.text.scope
-        after = each.upstream.scope
-        if before != after:
-            renamed[before] = after
+        renamed.update(_renamed_by(each))
 
     if not renamed:
         return compiled
@@ -512,6 +509,32 @@ def _mark_methods(after: Side) -> None:
         are_definitions = all(statement.kind in DEFINITIONS for statement in added)
         if added and is_below_run and are_definitions:
             block.name = METHODS
+
+
+def _renamed_by(hunk: Hunk) -> dict[str, str]:
+    """The scopes that a hunk renames: its own, or one whose definition it has among others."""
+    scope = hunk.text.scope
+    if scope != hunk.upstream.scope:
+        return {scope: hunk.upstream.scope}
+
+    old = _definitions(hunk.before)
+    new = _definitions(hunk.after)
+    gone = [name for name in old if name not in new]
+    come = [name for name in new if name not in old]
+    if len(gone) != 1 or len(come) != 1 or old[gone[0]] != new[come[0]]:
+        return {}
+
+    around = "" if scope == "<module>" else f"{scope}."
+    return {around + gone[0]: around + come[0]}
+
+
+def _definitions(side: Side) -> dict[str, str]:
+    """The kinds of the definitions that a side consists of, by their names."""
+    kinds: dict[str, str] = {}
+    for node in side.nodes:
+        if node.is_definition and not node.node("name").role:
+            kinds[str(node.node("name").fields["value"])] = node.kind
+    return kinds
 
 
 def _renamed_scope(scope: str, before: Side, after: Side) -> str:
