@@ -217,15 +217,21 @@ def test_half_of_a_rename_is_a_conflict(tmp_path):
 
 @pytest.mark.parametrize("names", [("alter", "less"), ("less", "more")])
 @pytest.mark.parametrize("flags", ["", " when-present"])
-def test_a_file_that_one_deletes_and_another_changes_is_a_conflict_in_either_order(tmp_path, names, flags):
-    other = Other(tmp_path)
+@pytest.mark.parametrize(
+    ("deletion", "why"),
+    [(DELETED, "{changes} changes the same code"), ("--- demo/old.py\n-import os\n-...\n", "{changes} changes the file that is deleted")],
+)
+def test_a_file_that_one_deletes_and_another_changes_is_a_conflict_in_either_order(tmp_path, names, flags, deletion, why):
+    other = Other(tmp_path, deletion)
     (changes,) = set(names) - {"less"}
     other.patchset(f"--- demo/old.py\n@@ answer @@{flags}\n-os.sep\n+os.linesep\n", changes)
     for first, second in (names, names[::-1]):
         done(other("apply", first))
         between = other.tree()
         ended = done(other("apply", second), 1)
-        assert "conflict" in ended.out and other.tree() == between
+        reason = why if names[1] == "less" else "less deletes the file"  # they are applied in the order of their names
+        assert "conflict" in ended.out and reason.format(changes=changes) in ended.out, ended
+        assert "or make one patchset of both" in ended.out and other.tree() == between
         done(other("restore"))
         assert other.tree() == other.before
 

@@ -187,8 +187,6 @@ def _in_layers(data: bytes, request: Request, make: Callable[[bytes, Request], R
     """
 
     def of_layer(source: bytes, hunks: tuple[HunkText, ...]) -> Rewrite:
-        if hunks[0].plain:
-            return rewrite(source, hunks, {})
         every = request.every.of_spatch(hunks[0].origin)
         return make(source, request._replace(hunks=hunks, every=every))
 
