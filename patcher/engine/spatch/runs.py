@@ -372,8 +372,7 @@ def _keys(run: Node) -> tuple[str, ...]:
     They are all that is written of it, its function or header, its kind or place, and any.
     """
     place = run.parent
-    if place is None:
-        return ("", "", "", run.kind)
+    assert place is not None  # a run is in a list or a body
     if place.kind == "Block":
         return _body_keys(place)
     return _list_keys(run, place)
