@@ -1,15 +1,16 @@
 """Code that nests too deeply for the parser gets a readable answer, as a hunk and as a target; code as people write it is read."""
 
 import ast
+import gc
 import resource
 import sys
 from typing import List, Optional
 
 import pytest
 
-from patcher.engine.node import SyntaxProblem
+from patcher.engine.node import Node, SyntaxProblem
 from patcher.engine.parsing import check_depth
-from patcher.engine.source import Source
+from patcher.engine.source import Source, read_source, remembered
 from patcher.model import State
 from tests.engine.helpers import (
     check_refused,
@@ -139,6 +140,22 @@ LONG = {
 
 
 @pytest.mark.skipif(sys.version_info < (3, 9), reason="the parser of Python 3.8 overflows at 100 brackets")
+def test_of_many_files_that_are_read_the_trees_of_the_last_ones_are_kept() -> None:
+    """Nodes are counted, since nothing tells who holds one."""
+
+    def nodes_after(first: int, last: int) -> int:
+        for number in range(first, last):
+            text = "".join(f"x{number} = old({'a' * 2_000!r}, {line})\n" for line in range(10))
+            assert read_source(text.encode()).whole().kind == "Block"
+        gc.collect()
+        return sum(isinstance(each, Node) for each in gc.get_objects())
+
+    with remembered():
+        few = nodes_after(0, 40)  # of 20,000 characters each: more than are kept
+        many = nodes_after(40, 80)
+    assert many < few * 1.05
+
+
 @pytest.mark.parametrize("name", LONG)
 def test_generated_code_is_read(name: str) -> None:
     """The recursion limit bounds it: each function more between a node and those inside it costs depth."""
