@@ -98,7 +98,7 @@ def test_a_hunk_has_another_form_where_no_single_one_holds_in_all_releases():
         edit = FileEdit("pkg/m.py", BASE.encode(), INSERTED.encode())
         return generalise([edit], [{"pkg/m.py": other.encode()} for other in others])
 
-    assert "@@ or" not in inserted(OTHER_BELOW).spatch() + inserted(OTHER_ABOVE).spatch()
+    assert inserted(OTHER_BELOW).spatch() == inserted(OTHER_ABOVE).spatch() == inserted().spatch()
     for others in ((OTHER_BELOW, OTHER_ABOVE), (OTHER_ABOVE, OTHER_BELOW)):
         draft = inserted(*others)
         assert draft.complete and len(texts(draft)) == 1
@@ -107,6 +107,41 @@ def test_a_hunk_has_another_form_where_no_single_one_holds_in_all_releases():
         assert result(draft, BASE) == INSERTED
         for other in others:
             assert result(draft, other).count("    report(model, port)\n    return model") == 1
+
+
+PLAIN = """import re
+from lib import one
+
+
+def start(model, port):
+    connect(port)
+    model = wrapped(model)
+    return model
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "tried"),
+    [
+        ("    return", "    audit()\n    return", ("return model", "return model, port")),
+        ("    return", "    audit()\n    return", ("model = wrapped(model)", "wrap(model)")),
+        ("    return", "    audit()\n    return", ("model, port", "port, model")),
+        ("    return", "    audit()\n    return", ("    return", "    audit()\n    return")),
+        ("    model = wrapped(model)\n", "", ("import re", "import os")),
+        ("from lib", "import os\nfrom lib", ("return model", "return 1")),
+        ("connect(port)", "connect(port, wait=1)", ("return model", "return 1")),
+        ("import re", "import os", ("return model", "return 1")),
+    ],
+)
+def test_a_hunk_has_the_forms_that_it_has_without_a_release_that_is_tried(old, new, tried):
+    before = PLAIN.replace("    connect", "    audit = model.audit\n    connect")
+    edit = FileEdit("pkg/m.py", before.encode(), before.replace(old, new, 1).encode())
+    (alone,) = texts(generalise([edit]))
+    (both,) = texts(generalise([edit], [{"pkg/m.py": before.replace(*tried, 1).encode()}]))
+    forms = both.split("@@ or @@\n")
+    assert "@@ or @@" in alone
+    for form in alone.split("@@ or @@\n"):
+        assert form in forms or f"@@ start @@\n{form}" in forms
 
 
 def test_a_file_that_moved_is_not_the_one_whose_value_would_be_overwritten():
@@ -178,6 +213,7 @@ def test_a_loose_scope_never_changes_the_edit_in_the_original_release():
 
 
 SEARCH = "def f(x, key):\n    table = load(x)\n    index = 0\n    start, end = table[index]\n    return start.table(key)\n"
+LOADED = "-table[index]\n+load(table, index)\n"
 
 
 def drafted_search(old, new, *others):
@@ -188,10 +224,10 @@ def drafted_search(old, new, *others):
 @pytest.mark.parametrize(
     ("names", "hunk"),
     [
-        ({"table": "_table"}, "-start, end = $TABLE[index]\n+start, end = load($TABLE, index)\n"),
-        ({"table": "rows", "index": "i"}, "-start, end = $TABLE[$INDEX]\n+start, end = load($TABLE, $INDEX)\n"),
-        ({}, "-table[index]\n+load(table, index)\n"),
-        ({"table": "self.table"}, "-table[index]\n+load(table, index)\n"),  # no local name
+        ({"table": "_table"}, f"-start, end = $TABLE[index]\n+start, end = load($TABLE, index)\n@@ or @@\n{LOADED}"),
+        ({"table": "rows", "index": "i"}, f"-start, end = $TABLE[$INDEX]\n+start, end = load($TABLE, $INDEX)\n@@ or @@\n{LOADED}"),
+        ({}, LOADED),
+        ({"table": "self.table"}, LOADED),  # no local name
     ],
 )
 def test_a_local_renamed_in_another_release_is_a_placeholder(names, hunk):

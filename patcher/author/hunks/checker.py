@@ -26,6 +26,7 @@ class CheckedCandidate(Record):
         exact: whether it makes it byte for byte.
         proves: whether its after side can prove that a text has the change already (rule 22).
         held: of each other release whether it can be applied there, or is upstream.
+        number: its place among the candidates, of which the most general is the first.
     """
 
     candidate: Candidate
@@ -34,6 +35,7 @@ class CheckedCandidate(Record):
     exact: bool = False
     proves: bool = False
     held: tuple[bool, ...] = ()
+    number: int = 0
 
     @property
     def holds(self) -> int:

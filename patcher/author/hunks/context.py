@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Iterator, Sequence, TypeVar
+from fnmatch import fnmatchcase
+from typing import Iterable, Iterator, Sequence, TypeVar
 
 from patcher.author.hunks.differences import BlockRange, scope_of
 from patcher.author.hunks.excerpts import Form, Line, enclosed, excerpt, forms, tagged
@@ -13,7 +14,8 @@ from patcher.record import Record
 
 _DOLLAR = re.compile(r"""(?<=["'])\$(?=[A-Z][A-Z0-9_]*["'])""")
 """The `$` of a string that would be taken for a placeholder: one that is nothing but `$NAME`."""
-
+_OPEN_PART = re.compile(r"\$(?P<name>[A-Z][A-Z0-9_]*)|\.\.\.(?!\w)")
+"""What stands for any code of its line: a placeholder, or a run."""
 
 RENAMED, UNANNOTATED = "renamed", "unannotated"
 
@@ -99,23 +101,75 @@ class Candidate(Record):
     @property
     def text(self) -> str:
         """The hunk as it is written in a `.spatch`, ending in a line break."""
-        text = self._written(self.scope)
+        text = self._below(self.scope)
         for other in self.further_forms:
             scope = "or" if other.scope == self.scope else f"or {other.scope}"
-            text += other._written(scope)
+            text += other._below(scope)
         return text
+
+    @property
+    def forms(self) -> tuple[Candidate, ...]:
+        """Each of its forms alone, in their order."""
+        return (self._replace(further_forms=()), *self.further_forms)
+
+    def covers(self, other: Candidate) -> bool:
+        """Whether one of its forms is found wherever another candidate is, as far as lines tell.
+
+        It is written as that one, but for blank lines, and with placeholders and runs in the place
+        of code.
+        """
+        code = _written(filter(_has_code, other.lines))
+        for form in self.forms:
+            is_scope = fnmatchcase(other.scope, form.scope)
+            is_block = form.flags.inside in ("", other.flags.inside)
+            pattern = _as_pattern(_written(filter(_has_code, form.lines)))
+            if is_scope and is_block and re.fullmatch(pattern, code):
+                return True
+        return False
 
     def with_further_form(self, other: Candidate) -> Candidate:
         """The same with one more form."""
         return self._replace(further_forms=(*self.further_forms, other))
 
-    def _written(self, scope: str) -> str:
-        text = f"@@ {scope} @@{self.flags.text}\n"
-        for tag, line in self.lines:
-            if tag != "+":
-                line = _DOLLAR.sub(r"\\x24", line)
-            text += f"{tag}{line}\n" if line else f"{tag.strip()}\n"
-        return text
+    def _below(self, scope: str) -> str:
+        """This form alone, below the `@@` line of a scope."""
+        return f"@@ {scope} @@{self.flags.text}\n{_written(self.lines)}"
+
+
+def _written(lines: Iterable[Line]) -> str:
+    """Lines as they are written in a `.spatch`, each ending in a line break."""
+    text = ""
+    for tag, line in lines:
+        if tag != "+":
+            line = _DOLLAR.sub(r"\\x24", line)
+        text += f"{tag}{line}\n" if line else f"{tag.strip()}\n"
+    return text
+
+
+def _has_code(line: Line) -> bool:
+    return bool(line[1])
+
+
+def _as_pattern(lines: str) -> str:
+    """A regular expression for the lines that these lines of a hunk stand for.
+
+    A placeholder that is there twice is the same code twice. Runs are those inside a line.
+    """
+    pattern = ""
+    at = 0
+    seen: set[str] = set()
+    for open_part in _OPEN_PART.finditer(lines):
+        pattern += re.escape(lines[at : open_part.start()])
+        at = open_part.end()
+        name = open_part["name"]
+        if not name:
+            pattern += ".*"
+        elif name in seen:
+            pattern += f"(?P={name})"
+        else:
+            seen.add(name)
+            pattern += f"(?P<{name}>.+)"
+    return pattern + re.escape(lines[at:])
 
 
 class Fragment(Record):

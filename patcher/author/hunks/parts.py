@@ -5,6 +5,7 @@ The best one may have further forms, for releases in which the first is not foun
 
 from __future__ import annotations
 
+import sys
 from itertools import chain
 from typing import Iterable, Iterator, Sequence
 
@@ -23,6 +24,7 @@ from patcher.record import Record
 _AHEAD = 6  # candidates checked after the first that works, as one of them may prove more
 _MOST = 60  # candidates that are checked for one difference
 _LARGE = 400  # lines of a candidate that takes a second, so that the first that works is taken
+_LOOSE = sys.maxsize  # the number of a candidate that is made for other releases alone
 _LONG = 40  # lines of an insertion, above which it is written once
 
 
@@ -108,7 +110,7 @@ class PartMaker:
             for candidate in chain(loose, self._with_open_names(works[:_AHEAD])):
                 checked = self.checker.check(candidate, group)
                 if checked.holds > best:  # 0 for one that does not make the edit
-                    works.append(checked)
+                    works.append(checked._replace(number=_LOOSE))
         works.sort(key=_rank)
         return Part(group, (*self._in_forms(works, group), *works), rejected=tuple(rejected))
 
@@ -145,7 +147,7 @@ class PartMaker:
             return False
         difference = group[0]
         is_one_sided = difference.kind == "run" and not (difference.deleted and difference.inserted)
-        return bool(every) or len(group) > 1 or not is_one_sided
+        return len(group) > 1 or not is_one_sided
 
     def _checked(
         self, group: tuple[Difference, ...], candidates: Iterator[Candidate], *, after: int = 0
@@ -165,7 +167,7 @@ class PartMaker:
             if checked.problem:
                 rejected.append(checked)
             else:
-                works.append(checked)
+                works.append(checked._replace(number=after + number))
                 if not since_first and self._is_settled(checked, group):
                     break
             if works or after:
@@ -230,11 +232,15 @@ class PartMaker:
     ) -> list[CheckedCandidate]:
         """The best candidate with further forms for releases in which it does not hold.
 
-        None where that is no better.
+        Those that it has without other releases are among them: not all releases are known. None
+        where that is no better.
         """
         if not works:
             return []
-        best = self._at_either_neighbour(works, group)
+        plain = self._at_either_neighbour(_as_if_alone(works), group)
+        best = works[0]
+        if plain.candidate.covers(best.candidate) and _holds_wherever(plain, best):
+            best = plain
         for other in works[1:]:
             adds = any(now and not before for before, now in zip(best.held, other.held))
             if adds and not best.candidate.elsewhere and not other.candidate.elsewhere:
@@ -247,6 +253,8 @@ class PartMaker:
                 there = under_other_name(checked.candidate, self.before, other=source)
                 if there is not None:
                     best = self._better(best, there, group=group)
+        for form in plain.candidate.forms:
+            best = self._with_spare(best, form, group=group)
         return [best] if best.candidate.further_forms else []
 
     def _better(
@@ -255,6 +263,20 @@ class PartMaker:
         """A candidate with one more form, where it holds in more releases with it."""
         checked = self.checker.check(best.candidate.with_further_form(other), group)
         return checked if checked.holds > best.holds else best
+
+    def _with_spare(
+        self, best: CheckedCandidate, form: Candidate, group: tuple[Difference, ...]
+    ) -> CheckedCandidate:
+        """A candidate with one more form, for releases that are not known.
+
+        As it is where it needs no such form, or holds in fewer releases with it.
+        """
+        if best.candidate.elsewhere or best.candidate.covers(form):
+            return best
+        checked = self.checker.check(best.candidate.with_further_form(form), group)
+        if checked.problem or not _holds_wherever(checked, best):
+            return best
+        return checked
 
     def _at_either_neighbour(
         self, works: Sequence[CheckedCandidate], group: tuple[Difference, ...]
@@ -266,8 +288,7 @@ class PartMaker:
         or of a guard above what it guards.
         """
         best, difference = works[0], group[0]
-        # other releases say which forms are needed
-        if self.checker.others or len(best.candidate.lines) > _LONG:
+        if len(best.candidate.lines) > _LONG:
             return best
         if len(group) > 1 or _is_replaced(difference):
             return self._with_freer(best, group)
@@ -342,6 +363,21 @@ class PartMaker:
         candidate = best.candidate._replace(further_forms=(other.candidate,))
         checked = self.checker.check(candidate, group)
         return best if checked.problem or checked.holds < best.holds else checked
+
+
+def _as_if_alone(works: Sequence[CheckedCandidate]) -> list[CheckedCandidate]:
+    """The candidates in the order that they have where no other release is known.
+
+    Those that are checked for other releases alone are not among them.
+    """
+    first = min(each.number for each in works)
+    found = [each for each in works if each.number <= first + _AHEAD]
+    return sorted(found, key=lambda each: (_rank(each)[1:], each.number))
+
+
+def _holds_wherever(checked: CheckedCandidate, other: CheckedCandidate) -> bool:
+    """Whether a candidate holds in each release in which another one does."""
+    return all(now or not before for now, before in zip(checked.held, other.held))
 
 
 def _is_replaced(difference: Difference) -> bool:
