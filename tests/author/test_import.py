@@ -332,6 +332,31 @@ def test_an_import_that_the_new_code_reads_is_carried_along(copied):
     assert (target / "demo/n.py").read_text() == "from copy import deepcopy\n" + lacking.replace("a.first", "deepcopy(a.first)")
 
 
+CARRIED = "@@ <module> @@ when-present\n+import os\n+from copy import deepcopy\n ...\n"
+
+
+@pytest.mark.parametrize(
+    ("around", "code"),
+    [
+        ("class A:\n    def two(self):\n        return deepcopy(self), os\n\n", "    def one(self):\n        return self.first\n"),
+        ("def two(a):\n    return deepcopy(a), os\n\n\nclass A:\n", "    first = 1\n"),
+        ("def two(a):\n    return deepcopy(a), os\n\n\n", "first = 1\n"),
+    ],
+)
+def test_what_other_functions_read_is_carried_along(world, around, code):
+    before = f"import os\nfrom copy import deepcopy\n\n\n{around}{code}"
+    after = before.replace("self.first", "deepcopy(self.first), os").replace("first = 1", "first = deepcopy(os)")
+    world = another(world, {**FILES, "demo/n.py": before})
+    tried = world.cwd / "tried"
+    (tried / "demo").mkdir(parents=True)
+    (tried / "demo/n.py").write_text(before + "\n\ndef three():\n    pass\n")
+    for name, also in (("mine", []), ("also", ["--also", tried])):
+        (world.cwd / "fix.patch").write_text(diff(before, after, "a/demo/n.py"))
+        done(world("import", "fix.patch", "--name", name, *also))
+        (spatch,) = (world.cwd / "patchsets" / name).glob("*.spatch")
+        assert CARRIED in spatch.read_text()
+
+
 def test_an_unbound_name_stops_the_import_unless_the_user_allows_it(world):
     text = diff(M, M.replace("return os.path.basename(path)", "return shorten(path)"))
     (world.cwd / "fix.patch").write_text(text)

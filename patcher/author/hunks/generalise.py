@@ -100,9 +100,9 @@ class _PythonFile:
         moves_code = any(part.best.elsewhere for part in parts)
         difference = self.leftovers.difference(result, has_hunks=bool(parts), elsewhere=moves_code)
 
-        carried: list[DraftHunk] = []
+        carried: Sequence[DraftHunk] = ()
         if self.others or carries:
-            carried = self.carried(parts, result)
+            carried = self.carried(parts, result, carries=carries)
         hunks = list(map(self.hunk, parts))
         paths = [self.edit.path]
         if self.others and parts:
@@ -130,20 +130,38 @@ class _PythonFile:
             rejected=tuple(rejected),
         )
 
-    def carried(self, parts: Sequence[Part], result: bytes) -> list[DraftHunk]:
+    def carried(
+        self, parts: Sequence[Part], result: bytes, *, carries: bool
+    ) -> Sequence[DraftHunk]:
         """A hunk with the imports that new code reads, where another release has need of it.
 
-        There is none where they stand. Without another release that is an import of the standard
-        library, which every release can make.
+        There is none where they stand. With `carries` it has those of the standard library, which
+        every release can make, for releases that are not known.
         """
-        others = self.checker.others
         found = differences_of(parts)
-        imports = carried_imports(self.before, self.after, found=found, others=others)
-        if not others:
-            imports = list(filter(_is_standard, imports))
-        if not imports:
-            return []
+        spare: list[str] = []
+        if carries:
+            imports = carried_imports(self.before, self.after, found=found)
+            spare = list(filter(_is_standard, imports))
+        others = self.checker.others
+        if others:
+            needed = carried_imports(self.before, self.after, found=found, others=others)
+            more = [line for line in needed if line not in spare]
+            hunk = self.import_hunk([*spare, *more], parts, result=result, helps=True)
+            if hunk:
+                return [hunk]
+        hunk = self.import_hunk(spare, parts, result=result, helps=False)
+        return [hunk] if hunk else []
 
+    def import_hunk(
+        self, imports: Sequence[str], parts: Sequence[Part], *, result: bytes, helps: bool
+    ) -> DraftHunk | None:
+        """A hunk with these imports; None where it would change the result.
+
+        With `helps` also where no other release has need of it.
+        """
+        if not imports:
+            return None
         words = Message("imports that the new code reads, for releases that do not have them")
         lines = (*tagged("+", imports), (" ", "..."))
         text = Candidate("<module>", lines, form=words, flags=Flags(optional=True)).text
@@ -152,11 +170,11 @@ class _PythonFile:
         try:
             here = rewrite(self.edit.before, with_imports, {}, self.injected)
             if here.data != result:
-                return []
-            helped = [each for each in others if self.helps(each, hunks, with_imports)]
+                return None
+            helped = [each for each in self.checker.others if self.helps(each, hunks, with_imports)]
         except PatchError:  # the edit inserts at the top of the module, too
-            return []
-        return [DraftHunk(text, 1, form=words)] if helped or not others else []
+            return None
+        return DraftHunk(text, 1, form=words) if helped or not helps else None
 
     def helps(
         self, release: Tree, hunks: Sequence[HunkText], with_imports: Sequence[HunkText]

@@ -87,7 +87,7 @@ def distinctive_words(nodes: Sequence[Node], hidden: Sequence[tuple[int, int]] =
 
 
 def carried_imports(
-    before: Tree, after: Tree, found: Sequence[Difference], others: Sequence[Tree]
+    before: Tree, after: Tree, found: Sequence[Difference], others: Sequence[Tree] = ()
 ) -> list[str]:
     """The imports of a module, a line for each name, that another release needs for new code.
 
@@ -129,12 +129,22 @@ def _lines_of_imports(module: Tree) -> dict[str, str]:
 
 
 def _read_around(before: Tree, found: Sequence[Difference]) -> set[str]:
-    """The names in the definitions that hold differences, in the module where one is in none."""
+    """The names in the functions that hold differences.
+
+    For one that is in none, those in the class or the module, but not in the functions of that.
+    """
     names: set[str] = set()
     for difference in found:
-        owners = [difference.before.block, *difference.before.block.ancestors()]
-        definitions = [node for node in owners if node.is_definition]
-        names |= names_in(definitions[-1:] or [before.root])
+        owner = difference.before.block
+        while not owner.is_definition and owner.parent is not None:
+            owner = owner.parent
+        if owner.kind == "FunctionDef":
+            names |= names_in([owner])
+            continue
+        body = owner.node("body") if owner.is_definition else owner
+        for statement in body.statements():
+            if statement.kind not in _IMPORTS:
+                names |= _identifiers(_during_import(statement))
     return names
 
 
