@@ -7,6 +7,14 @@ from patcher.author.spatch_draft import FileEdit
 
 NAMES = [f"    'name {number}',\n" for number in range(9)]
 TABLE = "".join(["NAMES = (\n", *NAMES, ")\n"])
+PROPERTY = """    @property
+    def size(self) -> "int":
+        return self._size
+
+    @size.setter
+    def size(self, size: "int") -> None:
+        self._size = size
+"""
 CASES = {
     "an element that goes from a long tuple, between its neighbours": (
         TABLE,
@@ -471,6 +479,28 @@ CASES = {
     ),
     "code that comes into an empty module": ("", "x = 1\n", "@@ <module> @@\n ...\n+x = 1\n"),
     "code that comes into a module of comments": ("# none\n", "# none\nx = 1\n", "@@ <module> @@\n ...\n+x = 1\n"),
+    "a method is added below the header of the last one, or to the end of its class": (
+        "class A:\n    def f(self, one: int) -> int:\n        return one\n",
+        "class A:\n    def f(self, one: int) -> int:\n        return one\n\n    def g(self):\n        return 1\n",
+        "@@ A @@\n def f(...):\n     ...\n+\n+def g(self):\n+    return 1\n"
+        "@@ or @@\n class A:\n     ...\n+\n+    def g(self):\n+        return 1\n",
+    ),
+    "of two methods of one name the decorators tell which one it is below": (
+        f"class A:\n{PROPERTY}",
+        f"class A:\n{PROPERTY}\n    def g(self):\n        return 1\n",
+        "@@ A @@\n @size.setter\n def size(...):\n     ...\n+\n+def g(self):\n+    return 1\n"
+        "@@ or @@\n class A:\n     ...\n+\n+    def g(self):\n+        return 1\n",
+    ),
+    "without decorators all of it tells": (
+        "class A:\n    if B:\n        def f(self):\n            return 1\n    else:\n        def f(self):\n            return 2\n",
+        "class A:\n    if B:\n        def f(self):\n            return 1\n    else:\n        def f(self):\n            return 2\n        x = 1\n",
+        "@@ A @@\n def f(self):\n     return 2\n+x = 1\n",
+    ),
+    "what is no method is not added to the end of the class": (
+        "class A:\n    def f(self, one: int) -> int:\n        return one\n",
+        "class A:\n    def f(self, one: int) -> int:\n        return one\n\n    h = f\n",
+        "@@ A @@\n def f(...):\n     ...\n+\n+h = f\n",
+    ),
 }  # fmt: skip
 
 

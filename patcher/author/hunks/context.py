@@ -7,7 +7,15 @@ from fnmatch import fnmatchcase
 from typing import Iterable, Iterator, Sequence, TypeVar
 
 from patcher.author.hunks.differences import BlockRange, scope_of
-from patcher.author.hunks.excerpts import Form, Line, enclosed, excerpt, forms, tagged
+from patcher.author.hunks.excerpts import (
+    Form,
+    Line,
+    decorators,
+    enclosed,
+    forms,
+    is_one_of_several,
+    tagged,
+)
 from patcher.engine.tree import Node, Tree
 from patcher.message import Message
 from patcher.record import Record
@@ -232,7 +240,7 @@ def with_context(
     yield from in_headers(text, place, fragments=near)
 
     owner = place.block.parent
-    if owner is not None and _is_one_of_several(text, owner):
+    if owner is not None and is_one_of_several(text, owner):
         around: list[Fragment] = []
         for fragment in (*fragments, *near):
             inside = _inside(text, place, fragment=fragment)
@@ -256,11 +264,6 @@ def _between_neighbours(
         ):
             lines = (*tagged(" ", one.lines), *fragment.lines, *tagged(" ", other.lines))
             yield Candidate(place.scope, lines, form=form)
-
-
-def _is_one_of_several(text: Tree, node: Node) -> bool:
-    """Whether a node is a definition, and the file has another one of its qualified name."""
-    return node.is_definition and text.definitions[scope_of(node)] > 1
 
 
 def beside(text: Tree, place: BlockRange, fragments: Sequence[Fragment]) -> Iterator[Fragment]:
@@ -346,12 +349,10 @@ def _inside(
     )
     if not lines:
         return None
-    decorators: list[Line] = []
     owner = place.block.parent
-    if owner is not None and _is_one_of_several(text, owner):
-        for node in owner.items("decorators"):
-            decorators += tagged(" ", excerpt(text, node.start, node.end))
-    return Fragment((*decorators, *lines), fragment.form)
+    if owner is not None and is_one_of_several(text, owner):
+        lines = [*tagged(" ", decorators(text, owner)), *lines]
+    return Fragment(tuple(lines), fragment.form)
 
 
 _T = TypeVar("_T")

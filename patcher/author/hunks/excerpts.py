@@ -10,7 +10,7 @@ from itertools import groupby
 from keyword import iskeyword
 from typing import AbstractSet, Callable, Iterable, Iterator, Sequence, Tuple
 
-from patcher.author.hunks.differences import Pair
+from patcher.author.hunks.differences import Pair, scope_of
 from patcher.engine.lex import BRACKETS, LAYOUT, lines_in_strings, tokens
 from patcher.engine.tree import Node, Tree, same
 from patcher.message import Message
@@ -422,6 +422,19 @@ def header(
     return [f"{asynchronous}def {name}({params}):"]
 
 
+def is_one_of_several(text: Tree, node: Node) -> bool:
+    """Whether a node is a definition, and the file has another one of its qualified name."""
+    return node.is_definition and text.definitions[scope_of(node)] > 1
+
+
+def decorators(text: Tree, node: Node) -> list[str]:
+    """The decorators of a definition, each on its lines."""
+    lines: list[str] = []
+    for decorator in node.items("decorators"):
+        lines += excerpt(text, decorator.start, decorator.end)
+    return lines
+
+
 def parameter_name(parameter: Node) -> str:
     """The name of a parameter."""
     return str(parameter.node("name").fields["value"])
@@ -515,6 +528,9 @@ def _compound_forms(text: Tree, node: Node) -> list[Form]:
     found: list[Form] = []
     if node.header():
         found.append(Form(tuple(opened(text, node)), Message("its header alone")))
+        if is_one_of_several(text, node):
+            decorated = [*decorators(text, node), *opened(text, node)]
+            found.append(Form(tuple(decorated), Message("its header and its decorators")))
     else:
         for lines in heads(text, node)[1:]:
             found.append(Form(tuple(lines), Message("its beginning")))

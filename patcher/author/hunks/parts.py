@@ -284,8 +284,9 @@ class PartMaker:
         """The best candidate, with a further form that needs less of what is around its place.
 
         For an insertion that is the one beside the other neighbour; for an import beside one, and
-        else anywhere. For a deletion, which is beside both, the one in a block of the same kind,
-        or of a guard above what it guards.
+        else anywhere; for a method that is the last one, the end of its class. For a deletion,
+        which is beside both, the one in a block of the same kind, or of a guard above what it
+        guards.
         """
         best, difference = works[0], group[0]
         if len(best.candidate.lines) > _LONG:
@@ -311,6 +312,8 @@ class PartMaker:
             other_above, other_below = each.candidate.sides
             if not (above and other_above) and not (below and other_below):
                 beside.append(each)
+        if not beside and _are_methods(difference):
+            beside = [each for each in works if not any(each.candidate.sides)]
         return self._with_form(best, beside, group=group)
 
     def _with_less(
@@ -363,6 +366,14 @@ class PartMaker:
         candidate = best.candidate._replace(further_forms=(other.candidate,))
         checked = self.checker.check(candidate, group)
         return best if checked.problem or checked.holds < best.holds else checked
+
+
+def _are_methods(difference: Difference) -> bool:
+    """Whether a difference inserts definitions into a class, where their order says nothing."""
+    owner = difference.before.block.parent
+    if owner is None or owner.kind != "ClassDef":
+        return False
+    return all(node.is_definition for node in difference.inserted)
 
 
 def _as_if_alone(works: Sequence[CheckedCandidate]) -> list[CheckedCandidate]:
