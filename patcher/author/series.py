@@ -27,6 +27,7 @@ from patcher.author.spatch_draft import (
     with_optional_tests,
 )
 from patcher.author.undone import SeriesStep, with_end_forms
+from patcher.engine.names import unbound_names
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.engine.tree import remembered
 from patcher.errors import Location, SitepatchError
@@ -34,6 +35,7 @@ from patcher.installed.versions import is_version, says_nothing
 from patcher.message import Message, joined
 from patcher.model import SOURCE, Located, Progress, Variant
 from patcher.patchset.layers import in_order, patch_name
+from patcher.patchset.places import MANIFEST
 from patcher.patchset.variants import choose_variant, resolve_options
 from patcher.record import Record, reported
 from patcher.store.retry import settled
@@ -112,6 +114,12 @@ class PatchResult(Record):
     def missing(self) -> tuple[LeftOut, ...]:
         """The parts that are in no hunk and that the rest may need."""
         return self.parts.missing
+
+
+def names_option(names: Sequence[str]) -> str:
+    """What lets names pass that nothing binds."""
+    words = " ".join(f"--names {name}" for name in names)
+    return Message("{words} lets it pass", words=words)
 
 
 class Importer:
@@ -380,7 +388,8 @@ class Importer:
             reasons: list[str] = []
             for part in missing:
                 reasons.append(Message("{name}: {why}", name=part.name, why=part.why))
-            return result._replace(problem=joined("\n", reasons))
+            hint = self._names_hint(missing)
+            return result._replace(problem=joined("\n", reasons), hint=hint)
         if not draft.has_hunks:
             problem = Message("it changes no code that is installed")
             if fitting:
@@ -492,10 +501,24 @@ class Importer:
         """The parts that are in no hunk: those that nothing needs, and those that stop it."""
         left_out: list[LeftOut] = []
         missing: list[LeftOut] = []
-        for part in parts:
+        for part in _once_each(parts):
             stops = part.code and part.name not in self.leave_out
             (missing if stops else left_out).append(part)
         return tuple(left_out), tuple(missing)
+
+    def _names_hint(self, missing: Sequence[LeftOut]) -> str:
+        """How names that nothing binds are let pass, "" where they are not what stops a patch."""
+        names: dict[str, None] = {}
+        for part in missing:
+            names.update(dict.fromkeys(unbound_names(part.why)))
+        if not names:
+            return ""
+        if self.series:
+            quoted = ", ".join(f'"{name}"' for name in names)
+            manifest = self.series.folder / MANIFEST
+            template = "`names = [{names}]` of its variant in {manifest} lets it pass"
+            return Message(template, names=quoted, manifest=manifest)
+        return names_option(list(names))
 
     def _matches(self, entry: NamedPatch) -> list[FileMatch]:
         """The sections of a patch, applied to the files as the diffs before have made them."""
@@ -560,6 +583,18 @@ def _left_of(matches: Iterable[FileMatch]) -> list[LeftOut]:
         if why and not match.adds and not match.deletes:
             parts.append(LeftOut(match.section.path, 0, text="", why=why, code=match.shipped))
     return parts
+
+
+def _once_each(parts: Iterable[LeftOut]) -> list[LeftOut]:
+    """The parts, those at one line that are left out for one reason as one."""
+    found: dict[tuple[str, str], LeftOut] = {}
+    for part in parts:
+        key = part.name, part.why
+        if key in found:
+            first = found[key]
+            part = first._replace(text=first.text + part.text, code=first.code or part.code)
+        found[key] = part
+    return list(found.values())
 
 
 def packages_of(matches: Iterable[FileMatch]) -> dict[Located, set[str]]:

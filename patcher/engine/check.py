@@ -170,9 +170,8 @@ def _name_problem(
     if missing:
         names = []
         for item in missing:
-            names.append(
-                Message("`{name}` (line {line} of the result)", name=item.name, line=item.line)
-            )
+            template = "`{unbound}` (line {line} of the result)"
+            names.append(Message(template, unbound=item.name, line=item.line))
         problem = Message(
             "the inserted code reads names that nothing binds there: {names}",
             names=joined(", ", names),
@@ -197,8 +196,8 @@ def _name_problem(
         )
         return problem, Message("give it another name")
     problem = Message(
-        "`{lost}` is read in line {line} of the result, and nothing binds it there any more",
-        lost=lost,
+        "`{unbound}` is read in line {line} of the result, and nothing binds it there any more",
+        unbound=lost,
         line=line,
     )
     return problem, Message("keep what binds it, or change what reads it in the same patchset")

@@ -25,12 +25,13 @@ from patcher.author.manifest import with_patch_files
 from patcher.author.patched_texts import Release
 from patcher.author.patches import NamedPatch, named_patches
 from patcher.author.ranges import widened
-from patcher.author.series import Importer, PatchResult, Remark, packages_of
+from patcher.author.series import Importer, PatchResult, Remark, names_option, packages_of
 from patcher.author.spatch_draft import Draft, LeftOut
 from patcher.compatibility import ReleaseOutcome
 from patcher.display.console import Console
 from patcher.display.styles import Row, color_diff, hint_lines
 from patcher.display.usage import Whole
+from patcher.engine.names import unbound_names
 from patcher.errors import UsageError
 from patcher.installed.versions import says_nothing
 from patcher.message import Message
@@ -468,8 +469,11 @@ def _single_rows(console: Console, outcome: ImportOutcome) -> list[Row]:
         hints = advice if is_nothing and part.why == NOT_INSTALLED else ()
         rows.append(Row(Message("left out"), (part.name, part.why), hints))
     for part in outcome.missing:
-        shown = tuple(color_diff(part.text.rstrip("\n")))
-        rows.append(Row(Message("not imported"), (part.name, part.why), shown))
+        shown: list[str] = [*color_diff(part.text.rstrip("\n"))]
+        unbound = unbound_names(part.why)
+        if unbound:
+            shown += hint_lines(names_option(unbound))
+        rows.append(Row(Message("not imported"), (part.name, part.why), tuple(shown)))
     for match in outcome.problems:
         path = match.path or match.section.path
         rows.append(Row(Message("does not fit"), (path,), (match.problem,)))

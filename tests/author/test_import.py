@@ -361,13 +361,36 @@ def test_an_unbound_name_stops_the_import_unless_the_user_allows_it(world):
     text = diff(M, M.replace("return os.path.basename(path)", "return shorten(path)"))
     (world.cwd / "fix.patch").write_text(text)
     ended = world("import", "fix.patch", "--name", "mine")
-    assert ended.code == 1 and "`shorten`" in ended.out
+    assert ended.code == 1 and "`shorten`" in ended.out and "hint: --names shorten lets it pass\n" in ended.out
     done(world("import", "fix.patch", "--name", "mine", "--names", "shorten"))
     assert 'names = ["shorten"]' in (world.cwd / "patchsets/mine/patchset.toml").read_text()
     done(world("apply", "mine"))
     assert "return shorten(path)" in world.text()
     again = world("import", "fix.patch", "--name", "mine", "--names", "other")
     assert again.code == 2 and "names" in again.err
+
+
+def test_a_name_that_loses_what_binds_it_is_let_pass_and_a_part_is_named_once(world):
+    imports, others = "    import os\n", "elif sys.path:\n    from os import path as os\n"
+    before = f"import sys\n\nif sys.version:\n    import re\n{imports}{others}home = os.sep\n"
+    after = before.replace(imports, "").replace(others, "")
+    world = another(world, {**FILES, "demo/n.py": before})
+    (world.cwd / "fix.patch").write_text(diff(before, after, "a/demo/n.py"))
+    ended = world("import", "fix.patch", "--name", "mine")
+    assert ended.code == 1 and "hint: --names os lets it pass\n" in ended.out
+    assert ended.out.count("nothing binds it there any more") == 1
+    done(world("import", "fix.patch", "--name", "mine", "--names", "os"))
+
+
+def test_a_series_says_how_an_unbound_name_is_let_pass(world):
+    unbound, fine = M.replace("os.path.basename(path)", "shorten(path)"), M.replace('"empty"', '"none"')
+    for number, after in enumerate((fine, unbound), 1):
+        (world.cwd / f"{number}.patch").write_text(diff(M, after))
+    ended = world("import", "1.patch", "2.patch", "--name", "mine")
+    assert ended.code == 1 and "hint: --names shorten lets it pass\n" in ended.out
+    again = world("import", "1.patch", "2.patch", "--name", "mine")
+    path = "patchsets/mine/patchset.toml"
+    assert f'hint: `names = ["shorten"]` of its variant in {path} lets it pass\n' in again.out
 
 
 # what does not fit ----------------------------------------------------------------------------------------------------

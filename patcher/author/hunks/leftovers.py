@@ -66,8 +66,8 @@ class Leftovers:
             names: list[Message] = []
             for item in missing:
                 if item.line in lines and item.name not in injected:
-                    template = "`{name}` (line {line})"
-                    names.append(Message(template, name=item.name, line=item.line))
+                    template = "`{unbound}` (line {line})"
+                    names.append(Message(template, unbound=item.name, line=item.line))
             if names:
                 template = "the new code reads names that nothing binds there: {names}"
                 self.add([difference], Message(template, names=joined(", ", names)))
