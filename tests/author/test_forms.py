@@ -501,6 +501,28 @@ CASES = {
         "class A:\n    def f(self, one: int) -> int:\n        return one\n\n    h = f\n",
         "@@ A @@\n def f(...):\n     ...\n+\n+h = f\n",
     ),
+    "a loop that is wrapped may have another body": (
+        "def f(self):\n    for token in self.tokens:\n        yield token.flat()\n",
+        "def f(self):\n    try:\n        for token in self.tokens:\n            yield token.flat()\n    except OSError:\n        raise\n",
+        "@@ f @@\n-for token in self.tokens:\n-    yield token.flat()\n"
+        "+try:\n+    for token in self.tokens:\n+        yield token.flat()\n+except OSError:\n+    raise\n"
+        "@@ or @@\n-for token in self.tokens:\n-    ...\n"
+        "+try:\n+    for token in self.tokens:\n+        ...\n+except OSError:\n+    raise\n",
+    ),
+    "a loop whose header says little may not": (
+        "def f(self):\n    for i in self:\n        yield i.flat()\n",
+        "def f(self):\n    if self:\n        for i in self:\n            yield i.flat()\n",
+        "@@ f @@\n def f(...):\n-    for i in self:\n-        yield i.flat()\n"
+        "+    if self:\n+        for i in self:\n+            yield i.flat()\n",
+    ),
+    "of an `if` that is wrapped each branch may be another one": (
+        "def f(self, one):\n    if self.ready is one:\n        one.start()\n    else:\n        one.stop()\n",
+        "def f(self, one):\n    with one:\n        if self.ready is one:\n            one.start()\n        else:\n            one.stop()\n",
+        "@@ f @@\n-if self.ready is one:\n-    one.start()\n-else:\n-    one.stop()\n"
+        "+with one:\n+    if self.ready is one:\n+        one.start()\n+    else:\n+        one.stop()\n"
+        "@@ or @@\n-if self.ready is one:\n-    ...BODY1\n-else:\n-    ...BODY2\n"
+        "+with one:\n+    if self.ready is one:\n+        ...BODY1\n+    else:\n+        ...BODY2\n",
+    ),
 }  # fmt: skip
 
 

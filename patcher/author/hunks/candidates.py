@@ -99,6 +99,10 @@ class Candidates:
         if literals:
             yield Candidate(scope, literals, form=Message("whatever the old literal is"))
 
+    def wrapped(self, difference: Difference) -> Iterator[Candidate]:
+        """Candidates for statements that are wrapped, of which they need the headers alone."""
+        return self.runs.open_wrapped(difference)
+
     def both(self, first: Difference, second: Difference) -> Iterator[Candidate]:
         """Candidates for an insertion and the change of a header directly below or above it.
 

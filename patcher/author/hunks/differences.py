@@ -446,27 +446,27 @@ def kept_bodies(deleted: Sequence[Node], inserted: Sequence[Node]) -> list[tuple
     They are in the order of those others, each with its number among the deleted ones. Only where
     there are several, and no two of them are equal.
     """
-    old = _bodies(deleted)
+    old = bodies(deleted)
     pairs: list[tuple[int, Pair]] = []
-    for new_body in _bodies(inserted):
+    for new_body in bodies(inserted):
         for number, old_body in enumerate(old):
             if same(old_body, new_body):
                 pairs.append((number, (old_body, new_body)))
 
     numbers = {number for number, _ in pairs}
-    bodies = {new_body for _, (_, new_body) in pairs}
-    is_clear = len(numbers) == len(bodies) == len(pairs) > 1
+    new_bodies = {new_body for _, (_, new_body) in pairs}
+    is_clear = len(numbers) == len(new_bodies) == len(pairs) > 1
     return pairs if is_clear else []
 
 
-def _bodies(statements: Sequence[Node]) -> list[Node]:
+def bodies(statements: Sequence[Node]) -> list[Node]:
     """The bodies of compound statements and their clauses, without those of definitions."""
-    bodies: list[Node] = []
+    found: list[Node] = []
     for node in statements:
         if node.is_compound and not node.is_definition:
             for part in (node, *node.items("clauses")):
-                bodies.append(part.node("body"))
-    return bodies
+                found.append(part.node("body"))
+    return found
 
 
 def differing_fields(old: Node, new: Node, hidden: Sequence[str] = ()) -> list[str]:

@@ -21,7 +21,7 @@ from patcher.author.hunks.context import (
     in_headers,
     with_context,
 )
-from patcher.author.hunks.differences import Difference, kept_bodies, kept_in
+from patcher.author.hunks.differences import Difference, bodies, kept_bodies, kept_in
 from patcher.author.hunks.excerpts import (
     Form,
     Hole,
@@ -383,6 +383,24 @@ class Runs:
             form = Message("the code that is wrapped, its parts left open")
         return Fragment((*tagged("-", deleted), *tagged("+", inserted)), form)
 
+    def open_wrapped(self, difference: Difference) -> Iterator[Candidate]:
+        """Statements that are kept inside a new one, by their headers: each body is a run."""
+        if len(difference.inserted) != 1:
+            return
+        kept = kept_in(difference.inserted[0], difference.deleted)
+        if kept is None:
+            return
+        old_holes = _open_bodies(difference.deleted)
+        hidden = [hole[:2] for hole in old_holes]
+        if not old_holes or len(distinctive_words(difference.deleted, hidden)) < 2:
+            return
+        lines = (
+            *tagged("-", _headers(self.before, difference.deleted, holes=old_holes)),
+            *tagged("+", _headers(self.after, difference.inserted, holes=_open_bodies(kept))),
+        )
+        form = Message("the headers, the code below them left open")
+        yield Candidate(difference.before.scope, lines, form=form)
+
     def _below_others(self, difference: Difference) -> Iterator[Candidate]:
         """Statements whose bodies stand below other headers now: each body is a run with a name."""
         kept = kept_bodies(difference.deleted, difference.inserted)
@@ -466,6 +484,21 @@ def _subject(node: Node) -> object:
     if node.has_lines and not node.is_clause and isinstance(value, Node):
         return value.fields.get("func")
     return None
+
+
+def _open_bodies(statements: Sequence[Node]) -> list[Hole]:
+    """The holes by which the bodies of compound statements become runs.
+
+    There are none where one stands on the line of its header.
+    """
+    found = bodies(statements)
+    if any(body.name == "inline" for body in found):
+        return []
+    holes: list[Hole] = []
+    for number, body in enumerate(found, 1):
+        run = "..." if len(found) == 1 else f"...BODY{number}"
+        holes.append((body.start, body.end, run))
+    return holes
 
 
 def _headers(text: Tree, nodes: Sequence[Node], holes: Sequence[Hole]) -> list[str]:

@@ -293,8 +293,10 @@ class PartMaker:
             return best
         if len(group) > 1 or _is_replaced(difference):
             return self._with_freer(best, group)
-        if difference.kind != "run" or (difference.deleted and difference.inserted):
+        if difference.kind != "run":
             return best
+        if difference.deleted and difference.inserted:
+            return self._with_each(best, self.candidates.wrapped(difference), group=group)
         if difference.deleted:
             return self._with_less(best, works, group=group)
 
@@ -344,7 +346,16 @@ class PartMaker:
 
         They have no context, and other arguments.
         """
-        for candidate in self.candidates.freer(best.candidate, group):
+        return self._with_each(best, self.candidates.freer(best.candidate, group), group=group)
+
+    def _with_each(
+        self,
+        best: CheckedCandidate,
+        candidates: Iterable[Candidate],
+        group: tuple[Difference, ...],
+    ) -> CheckedCandidate:
+        """The best candidate, with each of the others as a further form that makes the edit."""
+        for candidate in candidates:
             last = (best.candidate, *best.candidate.further_forms)[-1]
             if candidate.lines == last.lines or self.checker.check(candidate, group).problem:
                 continue
