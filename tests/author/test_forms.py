@@ -523,6 +523,17 @@ CASES = {
         "@@ or @@\n-if self.ready is one:\n-    ...BODY1\n-else:\n-    ...BODY2\n"
         "+with one:\n+    if self.ready is one:\n+        ...BODY1\n+    else:\n+        ...BODY2\n",
     ),
+    "a call that becomes an operand may pass anything": (
+        "def f(a, b):\n    a.run([b, a.command.format(port=b, info=b + 1)])\n",
+        "def f(a, b):\n    a.run([b, 'env ' + a.command.format(port=b, info=b + 1) + ' -q'])\n",
+        "@@ f @@\n-a.command.format(port=b, info=b + 1)\n+'env ' + a.command.format(port=b, info=b + 1) + ' -q'\n"
+        "@@ or @@\n-a.command.format(...)\n+'env ' + a.command.format(...) + ' -q'\n",
+    ),
+    "one of which little is known may not": (
+        "def f(a, b):\n    a.run([b, str(a.port, info=b + 1)])\n",
+        "def f(a, b):\n    a.run([b, 'env ' + str(a.port, info=b + 1) + ' -q'])\n",
+        "@@ f @@\n-[b, str(a.port, info=b + 1), ...]\n+[b, 'env ' + str(a.port, info=b + 1) + ' -q', ...]\n",
+    ),
 }  # fmt: skip
 
 

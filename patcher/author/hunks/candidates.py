@@ -95,6 +95,9 @@ class Candidates:
         unwrapped = self.changes.unwrapped(group[0])
         if unwrapped:
             yield Candidate(scope, unwrapped, form=Message("whatever the part that stays is"))
+        joined = self.changes.joined(group[0])
+        if joined:
+            yield Candidate(scope, joined, form=Message("its arguments left open"))
         literals = self.changes.other_literals(group[0])
         if literals:
             yield Candidate(scope, literals, form=Message("whatever the old literal is"))

@@ -198,6 +198,21 @@ class Changes:
             return self._replaced(old, new, holes=[((start, end, "$V"), nothing_else)])
         return ()
 
+    def joined(self, difference: Difference) -> tuple[Line, ...]:
+        """The lines of a call that becomes an operand, whatever is passed to it.
+
+        What is called names the place. Empty if that has fewer than two distinctive words, if
+        nothing is passed, and for other differences.
+        """
+        old, new = difference.pairs[-1]
+        if old.kind != "Call" or new.kind != "BinaryOperation" or not old.items("args"):
+            return ()
+        calls = [node for node in new.walk() if same(node, old)]
+        if len(calls) != 1 or len(distinctive_words([old.node("func")])) < 2:
+            return ()
+        holes = left_open(old.items("args")), left_open(calls[0].items("args"))
+        return self._replaced(old, new, holes=[holes])
+
     def any_old_value(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for the assignment of another value, the old value left open.
 
