@@ -20,12 +20,29 @@ with Folder.open(sys.argv[1]) as site, locked(site):
     sys.stdin.read()
 """
 
+_HOLD_FILE = """
+import fcntl, sys
+with open(sys.argv[1], "a+") as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    print("held", flush=True)
+    sys.stdin.read()
+"""
 
-@contextlib.contextmanager
+
 def held(site):
     """Another process that holds the lock of a site directory."""
+    return _holder(_HOLD, site)
+
+
+def held_file(path):
+    """Another process that holds the lock of a file, as uv does; it has started no command of ours."""
+    return _holder(_HOLD_FILE, path)
+
+
+@contextlib.contextmanager
+def _holder(code, path):
     holder = subprocess.Popen(
-        [sys.executable, "-c", _HOLD, str(site)], env=environ(), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", code, str(path)], env=environ(), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     try:
         assert holder.stdout.readline() == b"held\n"

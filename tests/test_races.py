@@ -5,7 +5,6 @@ The rounds with a killed process are few by default; SITEPATCH_ALL_ROUNDS=1 runs
 
 import contextlib
 import errno
-import fcntl
 import io
 import json
 import os
@@ -35,7 +34,7 @@ from tests import places
 from tests.command import DDP, GUARD, RUNNER, Site, environ, sitepatch
 from tests.failures import raising
 from tests.faults import calls
-from tests.locks import held, told
+from tests.locks import held, held_file, told
 from tests.plans import plan_apply
 from tests.records import write_patchset
 from tests.stores import commit
@@ -558,16 +557,15 @@ def venv(tmp_path):
 @told
 def test_uv_is_waited_for_and_named(venv):
     lock = venv.cwd / "venv/.lock"
-    with lock.open("r+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with held_file(lock) as holder:
         before = venv.tree()
         ended_ = venv("apply", DDP, SITEPATCH_LOCK_TIMEOUT="0.1")
         assert ended_.code == 1
-        assert f"uv (process {os.getpid()}" in ended_.err
+        assert f"uv (process {holder.pid}" in ended_.err
         assert venv.tree() == before
         process = start(venv, "apply", DDP)
         said = process.stderr.readline().decode()
-        assert said.startswith("waiting: ") and f"uv (process {os.getpid()}" in said
+        assert said.startswith("waiting: ") and f"uv (process {holder.pid}" in said
     ((code, answer, _),) = ended([process])
     assert (code, answer["written"]) == (0, True)
 
@@ -587,8 +585,7 @@ def test_a_command_that_waited_and_finds_the_work_done_reports_it(venv, planned_
     if planned_first:  # a store that is there already need not be waited for before planning
         lay_out("torch-2.7.1-musa", venv.path)
         assert venv("apply", GUARD).code == 0
-    with (venv.cwd / "venv/.lock").open() as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with held_file(venv.cwd / "venv/.lock"):
         command = [sys.executable, "-m", "patcher", "apply", DDP, "--target", str(venv.path)]
         both = [
             subprocess.Popen(command, cwd=str(venv.cwd), env=environ(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
