@@ -69,6 +69,18 @@ def one_line(message: str) -> str:
     return message.split("\n")[0] if "\n" in message else message
 
 
+def fields_called(message: str, name: str) -> list[Any]:
+    """The fields of a name in a message and in those that it is made of, each once."""
+    found: dict[Any, None] = {}
+    if isinstance(message, Message):
+        for key, field in message.fields.items():
+            if key == name:
+                found[field] = None
+            else:
+                found.update(dict.fromkeys(fields_called(field, name)))
+    return list(found)
+
+
 def joined(separator: str, parts: Iterable[str]) -> Message:
     """Several messages or other texts as one, with a separator between each two.
 

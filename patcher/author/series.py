@@ -27,12 +27,11 @@ from patcher.author.spatch_draft import (
     with_optional_tests,
 )
 from patcher.author.undone import SeriesStep, with_end_forms
-from patcher.engine.names import unbound_names
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.engine.tree import remembered
 from patcher.errors import Location, SitepatchError
 from patcher.installed.versions import is_version, says_nothing
-from patcher.message import Message, joined
+from patcher.message import Message, fields_called, joined
 from patcher.model import SOURCE, Located, Progress, Variant
 from patcher.patchset.layers import in_order, patch_name
 from patcher.patchset.places import MANIFEST
@@ -114,6 +113,11 @@ class PatchResult(Record):
     def missing(self) -> tuple[LeftOut, ...]:
         """The parts that are in no hunk and that the rest may need."""
         return self.parts.missing
+
+
+def unbound_names(problem: str) -> list[str]:
+    """The names that nothing binds, of a problem that says so: its fields called `unbound`."""
+    return fields_called(problem, "unbound")
 
 
 def names_option(names: Sequence[str]) -> str:

@@ -24,7 +24,6 @@ from patcher.engine.scoping import (
     statements,
 )
 from patcher.engine.source import Source
-from patcher.message import Message
 from patcher.record import Record
 
 if TYPE_CHECKING:
@@ -45,18 +44,6 @@ class Unbound(Record):
 
     line: int
     name: str
-
-
-def unbound_names(problem: str) -> list[str]:
-    """The names that nothing binds, of a problem which says that: its fields called `unbound`."""
-    names: list[str] = []
-    if isinstance(problem, Message):
-        for key, field in problem.fields.items():
-            if key == "unbound":
-                names.append(field)
-            else:
-                names += unbound_names(field)
-    return list(dict.fromkeys(names))
 
 
 class NameUse(Record):

@@ -25,13 +25,19 @@ from patcher.author.manifest import with_patch_files
 from patcher.author.patched_texts import Release
 from patcher.author.patches import NamedPatch, named_patches
 from patcher.author.ranges import widened
-from patcher.author.series import Importer, PatchResult, Remark, names_option, packages_of
+from patcher.author.series import (
+    Importer,
+    PatchResult,
+    Remark,
+    names_option,
+    packages_of,
+    unbound_names,
+)
 from patcher.author.spatch_draft import Draft, LeftOut
 from patcher.compatibility import ReleaseOutcome
 from patcher.display.console import Console
 from patcher.display.styles import Row, color_diff, hint_lines
 from patcher.display.usage import Whole
-from patcher.engine.names import unbound_names
 from patcher.errors import UsageError
 from patcher.installed.versions import says_nothing
 from patcher.message import Message
