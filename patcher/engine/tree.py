@@ -5,7 +5,7 @@ Its syntax tree, what belongs to a node, and how a hunk fits.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections import Counter
 from functools import cached_property
 from typing import AbstractSet, Mapping, Sequence
@@ -50,6 +50,7 @@ class Tree:
         self.text = self._source.text
         self.lines = self._source.lines
         self.indent = self._source.indent
+        self._code: dict[int, list[lex.Token]] = {}
 
     @property
     def is_python(self) -> bool:
@@ -86,26 +87,41 @@ class Tree:
         return frozenset(lex.lines_in_strings(self.text))
 
     @cached_property
-    def _code(self) -> list[lex.Token]:
-        return [token for token in lex.tokens(self.text) if token.kind not in lex.LAYOUT]
+    def _starts(self) -> list[int]:
+        """Where statements of the module and definitions begin: no token goes over one."""
+        starts = {0}
+        starts.update(start for start, _ in self.statement_ranges)
+        starts.update(definition.start for definition in self._source.definitions())
+        return sorted(starts)
 
-    @cached_property
-    def _code_starts(self) -> list[int]:
-        return [token.start for token in self._code]
-
-    @cached_property
-    def _code_ends(self) -> list[int]:
-        return [token.end for token in self._code]
+    def _code_of(self, index: int) -> list[lex.Token]:
+        """The tokens of code from one of `_starts` up to the next."""
+        if index not in self._code:
+            starts = [*self._starts, len(self.text)]
+            found: list[lex.Token] = []
+            for token in lex.scan(self.text, starts[index]):
+                if token.start >= starts[index + 1]:
+                    break
+                if token.kind not in lex.LAYOUT:
+                    found.append(token)
+            self._code[index] = found
+        return self._code[index]
 
     def code_before(self, offset: int) -> int:
         """The end of the last token of code that ends at or before an offset; 0 if none does."""
-        index = bisect_left(self._code_ends, offset + 1)
-        return self._code_ends[index - 1] if index else 0
+        for index in range(bisect_right(self._starts, offset) - 1, -1, -1):
+            for token in reversed(self._code_of(index)):
+                if token.end <= offset:
+                    return token.end
+        return 0
 
     def code_from(self, offset: int) -> int:
         """The start of the first token of code at or after an offset, or the end of the text."""
-        index = bisect_left(self._code_starts, offset)
-        return self._code_starts[index] if index < len(self._code_starts) else len(self.text)
+        for index in range(bisect_right(self._starts, offset) - 1, len(self._starts)):
+            for token in self._code_of(index):
+                if token.start >= offset:
+                    return token.start
+        return len(self.text)
 
     def header_end(self, node: Node) -> int:
         """The offset past the `:` that ends the header of a compound statement or clause."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from patcher.engine.lex import LAYOUT, tokens
 from patcher.engine.node import Node
 from patcher.engine.parsing import parse_source
 from patcher.engine.tree import SyntaxProblem, Tree
@@ -26,6 +27,25 @@ def test_code_lies_between_layout_and_comments() -> None:
     assert tree.header_end(tree.root.items("body")[0]) == colon
     assert [tree.code_before(offset) for offset in (0, colon, returned, end)] == [0, colon, colon, end]
     assert [tree.code_from(offset) for offset in (0, colon, end, len(SOURCE))] == [0, returned, SOURCE.index("y ="), len(SOURCE)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# one\n\n",
+        SOURCE,
+        "x = 1  # one\n\n@a(  # two\n    b)\nclass C:\n    # three\n    @d\n    # four\n    def f(self):\n        return \"\"\"\n# no\n\"\"\"  # five\n\n    y = 2\n# six\n",
+        "if a:\n    def f(): pass  # one\nelse:  # two\n    def f(): pass; x = [\n    # three\n    ]\n",
+        "x = 1; y = 2  # one\n\x0cdef f():\n    # two\n    pass\n",
+    ],
+)  # fmt: skip
+def test_code_is_looked_for_from_the_nearest_statement_and_is_that_of_the_whole_text(text: str) -> None:
+    tree = Tree(text.encode())
+    code = [token for token in tokens(text) if token.kind not in LAYOUT]
+    for offset in range(len(text) + 1):
+        assert tree.code_before(offset) == max((token.end for token in code if token.end <= offset), default=0)
+        assert tree.code_from(offset) == min((token.start for token in code if token.start >= offset), default=len(text))
 
 
 @pytest.mark.parametrize(
