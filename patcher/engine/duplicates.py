@@ -32,11 +32,8 @@ def twice_defined(finished: FinishedText, before: Counter[str]) -> str:
         before: the `redefinitions` of the file before the change.
     """
     left = Counter(before)
-    starts = finished.result.lines.starts
     for name, *both in _redefinitions(finished.result):
-        # only blanks are before each
-        places = [starts[node.lineno - 1] + node.col_offset for node in both]
-        are_inserted = all(_is_inserted(finished, place) for place in places)
+        are_inserted = all(_is_inserted(finished, node) for node in both)
         if are_inserted:
             continue
 
@@ -96,7 +93,6 @@ def _reads(node: ast.AST, name: str) -> bool:
 def equal_branches(finished: FinishedText, matched: Sequence[MatchedHunk]) -> str:
     """The problem if all branches of an `if` become equal that the hunks write differently."""
     tree = finished.result.tree
-    lines = finished.result.lines
     if tree is None or not _writes_branches(matched):
         return ""
 
@@ -109,13 +105,10 @@ def equal_branches(finished: FinishedText, matched: Sequence[MatchedHunk]) -> st
         if len(texts) != 1:
             continue
 
-        starts = []
-        for part in [node, *(body[0] for body in bodies)]:
-            # only blanks are before each
-            starts.append(lines.starts[part.lineno - 1] + part.col_offset)
-
-        is_if = finished.result.text.startswith("if", starts[0])
-        is_changed = any(_is_inserted(finished, start) for start in starts)
+        start = finished.result.offset(node.lineno, node.col_offset)
+        is_if = finished.result.text.startswith("if", start)
+        parts = [node, *(body[0] for body in bodies)]
+        is_changed = any(_is_inserted(finished, part) for part in parts)
         if is_if and is_changed:
             return Message(
                 "all branches of the `if` in line {line} of the result would be equal: "
@@ -141,8 +134,7 @@ def repeated_key(finished: FinishedText, matched: Sequence[MatchedHunk]) -> str:
         inserted: dict[str, ast.expr] = {}
         there: set[str] = set()
         for key in filter(None, node.keys):
-            place = finished.result.offset(key.lineno, key.col_offset)
-            if _is_inserted(finished, place):
+            if _is_inserted(finished, key):
                 inserted[ast.dump(key)] = key
             else:
                 there.add(ast.dump(key))
@@ -161,36 +153,34 @@ def repeated_key(finished: FinishedText, matched: Sequence[MatchedHunk]) -> str:
 
 def _writes_keys(matched: Sequence[MatchedHunk]) -> bool:
     """Whether the hunks write a part of a dictionary."""
-    for each in matched:
-        if not each.changes:
-            continue
-        kinds = {node.kind for node in walk_each(each.form.after.nodes)}
-        if "DictElement" in kinds:
-            return True
-
-    return False
+    return any(node.kind == "DictElement" for node in _written(matched))
 
 
-def _is_inserted(finished: FinishedText, offset: int) -> bool:
-    """Whether the change has inserted what stands at an offset."""
+def _is_inserted(finished: FinishedText, node: ast.stmt | ast.expr) -> bool:
+    """Whether the change has inserted the beginning of a node of the result."""
+    offset = finished.result.offset(node.lineno, node.col_offset)
     return any(start <= offset < end for start, end in finished.inserted)
+
+
+def _written(matched: Sequence[MatchedHunk]) -> Iterator[Node]:
+    """The nodes of what the hunks write that change the text."""
+    for each in matched:
+        if each.changes:
+            yield from walk_each(each.form.after.nodes)
 
 
 def _writes_branches(matched: Sequence[MatchedHunk]) -> bool:
     """Whether the hunks write an `if` with an `else`, and none of which all branches are equal."""
     has_branches = False
-    for each in matched:
-        if not each.changes:
+    for node in _written(matched):
+        branches = _branches(node)
+        if not branches:
             continue
-        for node in walk_each(each.form.after.nodes):
-            branches = _branches(node)
-            if not branches:
-                continue
 
-            has_branches = True
-            are_equal = all(same(branches[0], branch) for branch in branches)
-            if are_equal:
-                return False
+        has_branches = True
+        are_equal = all(same(branches[0], branch) for branch in branches)
+        if are_equal:
+            return False
 
     return has_branches
 

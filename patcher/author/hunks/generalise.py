@@ -14,7 +14,7 @@ from patcher.author.hunks.insertions import is_standard
 from patcher.author.hunks.leftovers import Leftovers
 from patcher.author.hunks.lines import line_file
 from patcher.author.hunks.moves import NOWHERE, OtherFiles, find_moves
-from patcher.author.hunks.names import carried_imports
+from patcher.author.hunks.names import imports_of_new_code, read_around
 from patcher.author.hunks.parts import Part, PartMaker, differences_of
 from patcher.author.spatch_draft import Draft, DraftFile, DraftHunk, FileEdit, LeftOut, Rejected
 from patcher.engine.engine import rewrite
@@ -139,14 +139,20 @@ class _PythonFile:
         every release can make, for releases that are not known.
         """
         found = differences_of(parts)
+        needed = imports_of_new_code(self.before, self.after, found)
         spare: list[str] = []
-        if carries:
-            imports = carried_imports(self.before, self.after, found=found)
-            spare = list(filter(_is_standard, imports))
+        if carries and needed:
+            around = read_around(self.before, found)
+            for name, line in needed.items():
+                if name not in around and _is_standard(line):
+                    spare.append(line)
         others = self.checker.others
         if others:
-            needed = carried_imports(self.before, self.after, found=found, others=others)
-            more = [line for line in needed if line not in spare]
+            more: list[str] = []
+            for name, line in needed.items():
+                is_bound = all(other.binds({name}) for other in others)
+                if line not in spare and not is_bound:
+                    more.append(line)
             hunk = self.import_hunk([*spare, *more], parts, result=result, helps=True)
             if hunk:
                 return [hunk]

@@ -86,36 +86,22 @@ def distinctive_words(nodes: Sequence[Node], hidden: Sequence[tuple[int, int]] =
     return words
 
 
-def carried_imports(
-    before: Tree, after: Tree, found: Sequence[Difference], others: Sequence[Tree] = ()
-) -> list[str]:
-    """The imports of a module, a line for each name, that another release needs for new code.
-
-    New code reads the name, and that release does not bind it, or may not, where none is known: the
-    code around the new code does not read it.
+def imports_of_new_code(before: Tree, after: Tree, found: Sequence[Difference]) -> dict[str, str]:
+    """The imports of a module that new code needs: a line for each name, in its order.
 
     Args:
         before: the text before the edit.
         after: the text after it.
         found: the differences.
-        others: the module in other releases.
     """
     lines = _lines_of_imports(before)
     words = re.findall(r"\w+", " ".join(each.text for each in found))
     if lines.keys().isdisjoint(words):  # to read a whole file takes the longest
-        return []
+        return {}
     ranges = [(each.start, each.start + len(each.text)) for each in found]
     unbound = Tree(after.encoded(_without_imports(after))).unbound(Tree(b""), ranges)
-    names = {item.name for item in unbound} & lines.keys()
-    if others:
-        needed = set(names)
-        for name in names:
-            if all(other.binds({name}) for other in others):
-                needed.remove(name)
-    else:
-        needed = names and names - _read_around(before, found)
-    # in the order of the module
-    return [line for name, line in lines.items() if name in needed]
+    names = {item.name for item in unbound}
+    return {name: line for name, line in lines.items() if name in names}
 
 
 def _lines_of_imports(module: Tree) -> dict[str, str]:
@@ -131,7 +117,7 @@ def _lines_of_imports(module: Tree) -> dict[str, str]:
     return lines
 
 
-def _read_around(before: Tree, found: Sequence[Difference]) -> set[str]:
+def read_around(before: Tree, found: Sequence[Difference]) -> set[str]:
     """The names in the functions that hold differences.
 
     For one that is in none, those in the class or the module, but not in the functions of that.
