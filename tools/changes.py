@@ -102,9 +102,9 @@ def _releases(pip: Pip, home: Path, package: str, number: int) -> Iterator[Relea
 
 
 def _versions(pip: Pip, package: str) -> list[str]:
-    """Those that are neither yanked nor pre-releases, the oldest first."""
+    """Those that have a wheel and are neither yanked nor pre-releases, the oldest first."""
     found = pip.listing(package)
-    versions = found.versions - found.yanked
+    versions = set(found.wheels) - found.yanked
     return sorted((each for each in versions if not Version(each).is_prerelease), key=Version)
 
 

@@ -133,6 +133,8 @@ def _statement_shapes(code: str, anywhere: bool, annotated: bool) -> tuple[str, 
             # a docstring may be indented otherwise
             text = cleandoc(node.value.value)  # type: ignore[attr-defined]
             node.value = ast.Constant(text, kind=None)
+        elif isinstance(node, ast.Constant):
+            node.kind = None  # the prefix `u`
         elif isinstance(node, ast.Call):
             # their order does not matter (format rule 8)
             node.keywords.sort(key=lambda keyword: keyword.arg or "")

@@ -95,7 +95,7 @@ CASES = {
     "an insertion between a comment and its statement is below that comment": (
         "def f(a):\n    b = 1\n    # why\n    if a.b:\n        return b\n",
         "def f(a):\n    b = 1\n    # why\n    print(b)\n    if a.b:\n        return b\n",
-        "@@ f @@\n # why\n+print(b)\n if a.b:\n     ...\n",
+        "@@ f @@\n # why\n+print(b)\n if a.b:\n     ...\n@@ or @@\n+print(b)\n if a.b:\n     ...\n",
     ),
     "a comment inside changed code that has no place is left": (
         "def f(a):\n    a.b.read()\n    return a\n",
@@ -528,6 +528,51 @@ CASES = {
         "def f(a, b):\n    a.run([b, 'env ' + a.command.format(port=b, info=b + 1) + ' -q'])\n",
         "@@ f @@\n-a.command.format(port=b, info=b + 1)\n+'env ' + a.command.format(port=b, info=b + 1) + ' -q'\n"
         "@@ or @@\n-a.command.format(...)\n+'env ' + a.command.format(...) + ' -q'\n",
+    ),
+    "a call that takes the place of another expression may pass anything": (
+        "def f(a, b):\n    a.run([b, a.wrapped(a.command.format(port=b, info=b + 1))])\n",
+        "def f(a, b):\n    a.run([b, a.formatted(port=b, info=b + 1)])\n",
+        "@@ f @@\n-a.wrapped(a.command.format(port=b, info=b + 1))\n+a.formatted(port=b, info=b + 1)\n"
+        "@@ or @@\n-a.wrapped(a.command.format(...))\n+a.formatted(...)\n",
+    ),
+    "with what it is assigned to": (
+        "def f(a, torch):\n    a.first = torch.random(1, a.size, kind=a) * 2\n    a.second = torch.random(1, a.size, kind=a) * 2\n",
+        "def f(a, torch):\n    a.first = torch.empty(1, a.size, kind=a)\n    a.second = torch.random(1, a.size, kind=a) * 2\n",
+        "@@ f @@\n-a.first = torch.random(1, a.size, kind=a) * 2\n+a.first = torch.empty(1, a.size, kind=a)\n"
+        "@@ or @@\n-a.first = torch.random(...) * 2\n+a.first = torch.empty(...)\n",
+    ),
+    "the keys that it passes stay": (
+        "def f(a, b):\n    a.run([b, a.wrapped(a.command.format('name', b, info=b + 1))])\n",
+        "def f(a, b):\n    a.run([b, a.formatted('name', b, info=b + 1)])\n",
+        "@@ f @@\n-a.wrapped(a.command.format('name', b, info=b + 1))\n+a.formatted('name', b, info=b + 1)\n"
+        "@@ or @@\n-a.wrapped(a.command.format('name', ...))\n+a.formatted('name', ...)\n",
+    ),
+    "a table that is written whole, as others have the same entry, may have others where its statement names it": (
+        "ONE = make({'a': a.one, 'b': a.two, 'c': a.three})\nTWO = make({'a': a.one, 'b': a.two, 'd': a.four})\n",
+        "ONE = make({'a': a.one, 'b': a.two, 'c': a.three})\nTWO = make({'a': a.one, 'b': a.six, 'd': a.four})\n",
+        "@@ <module> @@\n-{'a': a.one, 'b': a.two, 'd': a.four}\n+{'a': a.one, 'b': a.six, 'd': a.four}\n"
+        "@@ or @@\n-TWO = make({..., 'b': a.two, ...})\n+TWO = make({..., 'b': a.six, ...})\n",
+    ),
+    "an insertion above a call that it shares a name with is also above one that passes something else": (
+        "def f(size, data, a):\n    if a:\n        a.load()\n    else:\n        data.transform = a.create(one=a, two=size)\n",
+        "def f(size, data, a):\n    if a:\n        a.load()\n    else:\n        size = size or 16\n        data.transform = a.create(one=a, two=size)\n",
+        "@@ f @@\n+size = size or 16\n data.transform = a.create(..., two=size)\n"
+        "@@ or @@\n else:\n+    size = size or 16\n     ...\n",
+    ),
+    "an f-string in several literals of which some change": (
+        "def f(a):\n    send(f'The shape of the' f' input(s)) ' f'{a} is wrong')\n",
+        "def f(a):\n    send('The shape of the ' 'input(s) ' f'{a} is wrong')\n",
+        "@@ f @@\n-f'The shape of the' f' input(s)) ' f'{a} is wrong'\n+'The shape of the ' 'input(s) ' f'{a} is wrong'\n",
+    ),
+    "a text of which words stay is not any text in another release": (
+        'TEXT = "one two three"\n',
+        'TEXT = "one two four"\n',
+        '@@ <module> @@\n-TEXT = "one two three"\n+TEXT = "one two four"\n',
+    ),
+    "one of which none stays is": (
+        'TEXT = "one two"\n',
+        'TEXT = "three"\n',
+        '@@ <module> @@\n-TEXT = "one two"\n+TEXT = "three"\n@@ or @@\n-TEXT = $string\n+TEXT = "three"\n',
     ),
     "one of which little is known may not": (
         "def f(a, b):\n    a.run([b, str(a.port, info=b + 1)])\n",

@@ -22,6 +22,17 @@ TAIL = "def f(a, c):\n    if a:\n        x = 1\n        # end of the body\n\n   
 RULE_17 = {
     "below the line that names the interpreter": Changed("#!/bin/python\nimport a\n", "+import b\n import a\n", "#!/bin/python\nimport b\nimport a\n", {"scope": "<module>"}),
     "below the one that names the encoding": Changed("# coding: utf-8\nimport a\n", "+import b\n import a\n", "# coding: utf-8\nimport b\nimport a\n", {"scope": "<module>"}),
+    "below the one that names the encoding in the second line": Changed(
+        "#!/bin/python\n# coding: latin-1\nimport a\n", "+import b\n import a\n", "#!/bin/python\n# coding: latin-1\nimport b\nimport a\n", {"scope": "<module>"},
+    ),
+    "also above a definition with a comment": Changed(
+        "#!/bin/python\n# coding: utf-8\n# about f\ndef f(): pass\n", "+import b\n def f(): pass\n",
+        "#!/bin/python\n# coding: utf-8\nimport b\n# about f\ndef f(): pass\n", {"scope": "<module>"},
+    ),
+    "below the licence of the file": Changed("# Licence.\n# All of it.\nimport a\n", "+import b\n import a\n", "# Licence.\n# All of it.\nimport b\nimport a\n", {"scope": "<module>"}),
+    "below the licence where more than that changes": Changed(
+        "# Licence.\nfrom a import b, c\n", "-from a import b, c\n+from d import c\n+from a import b\n", "# Licence.\nfrom d import c\nfrom a import b\n", {"scope": "<module>"},
+    ),
     "a blank line in a string parts nothing": inside("x = '''q\n\nr'''\n\n    a(x)", " x = '''q\n \n r'''\n+b()\n a(x)\n", "x = '''q\n\nr'''\n    b()\n\n    a(x)"),
     "after the statement above": beside(" x = a\n+print(x)\n", "x = a  # trailing\n", "x = a  # trailing\n    print(x)\n"),
     "before the statement below, above its comments": beside("+print(a)\n x = a\n", "    # about x\n", "    print(a)\n    # about x\n"),

@@ -89,15 +89,19 @@ class Candidates:
             if header:
                 form = Message("whatever the annotations are")
                 yield Candidate(scope, header, form=form, otherwise=UNANNOTATED)
+        opened = self.changes.opened_assignment(group[0], best.lines)
+        if opened:
+            form = Message("the statement, what did not change left open")
+            yield Candidate(scope, opened, form=form)
         keywords = self.changes.keywords(group[0])
         if keywords:
             yield Candidate(scope, keywords, form=Message("whatever else is passed"))
         unwrapped = self.changes.unwrapped(group[0])
         if unwrapped:
             yield Candidate(scope, unwrapped, form=Message("whatever the part that stays is"))
-        joined = self.changes.joined(group[0])
-        if joined:
-            yield Candidate(scope, joined, form=Message("its arguments left open"))
+        passed_on = self.changes.passed_on(group[0])
+        if passed_on:
+            yield Candidate(scope, passed_on, form=Message("its arguments left open"))
         literals = self.changes.other_literals(group[0])
         if literals:
             yield Candidate(scope, literals, form=Message("whatever the old literal is"))

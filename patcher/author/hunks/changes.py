@@ -5,6 +5,7 @@ The most general ones come first.
 
 from __future__ import annotations
 
+import ast
 from typing import Iterator, Sequence
 
 from patcher.author.hunks.context import Candidate, Fragment, alone_and_around, with_context
@@ -137,6 +138,22 @@ class Changes:
                     ways.append(Fragment((*deleted, *tagged("+", layout)), form))
         return ways
 
+    def opened_assignment(self, difference: Difference, lines: Sequence[Line]) -> tuple[Line, ...]:
+        """The lines of an assignment, what did not change left open.
+
+        Empty unless these `lines` are those of an expression of it with parts that could be left
+        open: open, it may be in several places, of which the assigned name tells one.
+        """
+        pairs = difference.pairs
+        if pairs[0][0].kind != "Assign":
+            return ()
+        for index in range(1, len(pairs)):
+            old, new = pairs[index]
+            is_open = old.is_expression and new.is_expression and bool(elided(pairs[index:]))
+            if is_open and tuple(lines) == self._replaced(old, new, holes=()):
+                return self.statement(difference)[0].lines
+        return ()
+
     def keywords(self, difference: Difference) -> tuple[Line, ...]:
         """A statement whose call is written with the changed keywords, strings and constants only.
 
@@ -156,13 +173,14 @@ class Changes:
         """The lines of a change of one literal in which any literal of its kind is the old one.
 
         They keep what names the literal: the target of an assignment, the keyword and the function
-        of a call, the key in a dictionary, the parameter. Empty if nothing names it.
+        of a call, the key in a dictionary, the parameter. Empty if nothing names it, or if it is a
+        text of which words stay: another release may have others.
         """
         pairs = difference.pairs
         literal, new = pairs[-1]
         word = ANY.get(literal.literal_kind)
         named = _named_by(pairs)
-        if word is None or named is None:
+        if word is None or named is None or _words_of(literal) & _words_of(new):
             return ()
         old, other = pairs[named]
 
@@ -198,20 +216,35 @@ class Changes:
             return self._replaced(old, new, holes=[((start, end, "$V"), nothing_else)])
         return ()
 
-    def joined(self, difference: Difference) -> tuple[Line, ...]:
-        """The lines of a call that becomes an operand, whatever is passed to it.
+    def passed_on(self, difference: Difference) -> tuple[Line, ...]:
+        """The lines of an expression around one call that passes what it passed, whatever that is.
 
-        What is called names the place. Empty if that has fewer than two distinctive words, if
-        nothing is passed, and for other differences.
+        What is around that names the place, and so does what the expression is assigned to. Empty
+        if it has fewer than two distinctive words, and for other differences.
         """
         old, new = difference.pairs[-1]
-        if old.kind != "Call" or new.kind != "BinaryOperation" or not old.items("args"):
+        if not old.is_expression or not new.is_expression:
             return ()
-        calls = [node for node in new.walk() if same(node, old)]
-        if len(calls) != 1 or len(distinctive_words([old.node("func")])) < 2:
+        found: list[Pair] = []
+        for call in _passing_calls(old):
+            for other in _passing_calls(new):
+                stays = same(call, other) and call is not old
+                if same(call.fields["args"], other.fields["args"]) and not stays:
+                    found.append((call, other))
+        if len(found) != 1 or found == [(old, new)]:
             return ()
-        holes = left_open(old.items("args")), left_open(calls[0].items("args"))
-        return self._replaced(old, new, holes=[holes])
+
+        args, new_args = (call.items("args") for call in found[0])
+        hole = _call_hole(self.before, args, written=_keys(args))
+        new_hole = _call_hole(self.after, new_args, written=_keys(new_args))
+        if len(distinctive_words([old], [hole[:2]])) < 2:
+            return ()
+
+        statement, changed = difference.pairs[0]
+        if statement.kind == "Assign":
+            holes = [*elided(difference.pairs[:-1]), (hole, new_hole)]
+            return self._statement(statement, changed, holes=holes)
+        return self._replaced(old, new, holes=[(hole, new_hole)])
 
     def any_old_value(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for the assignment of another value, the old value left open.
@@ -543,11 +576,16 @@ def _passed_by_keyword(pairs: Sequence[Pair]) -> _Passed | None:
         return None
 
     kept = [node for node in old if node not in deleted]
-    names = [node for node in kept if is_key(node) or _is_constant(node)]
+    names = _keys(kept)
     if len(names) == len(kept):
         return None
     new_names = [node for node in new if any(same(node, name) for name in names)]
     return _Passed(old, new, old_written=[*deleted, *names], new_written=[*inserted, *new_names])
+
+
+def _keys(args: Sequence[Node]) -> list[Node]:
+    """The strings and constants among arguments, which may identify the place."""
+    return [node for node in args if is_key(node) or _is_constant(node)]
 
 
 def _is_constant(node: Node) -> bool:
@@ -560,6 +598,18 @@ def _is_constant(node: Node) -> bool:
         return False
     name = value.fields.get("attr", value) if value.kind == "Attribute" else value
     return isinstance(name, Node) and name.kind == "Name" and str(name.fields["value"]).isupper()
+
+
+def _words_of(node: Node) -> set[str]:
+    """The words of a string; none for any other node."""
+    if node.literal_kind != "String":
+        return set()
+    return set(str(ast.literal_eval(str(node.fields["value"]))).split())
+
+
+def _passing_calls(node: Node) -> list[Node]:
+    """The calls inside an expression that pass anything."""
+    return [part for part in node.walk() if part.kind == "Call" and part.items("args")]
 
 
 def _has_more_elements(old: Node, new: Node) -> bool:

@@ -18,7 +18,7 @@ _MOST_PAIRS = 10_000  # above it, statements that differ are not paired: each pa
 _DEFINED = re.compile(r"(?:async\s+)?(?:def|class)\s+(\w+)")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
-_JOINT = re.compile(r"""["']\s*[A-Za-z]{0,2}["']""")  # between two literals in a row
+_QUOTE = re.compile(r"""["']""")
 
 
 class BlockRange(Record):
@@ -310,15 +310,15 @@ class _Comparison:
         return self.replaced("change", before, after, spans=spans, pairs=pairs)
 
     def is_joined(self, pair: Pair) -> bool:
-        """Whether a piece of text of an f-string goes on in another literal.
+        """Whether a piece of text of an f-string may be, or have a part of, another literal.
 
-        It is no text by itself then.
+        It is no text by itself then: it has quotes.
         """
         old, new = pair
         if old.kind != "FText":
             return False
-        in_old = _JOINT.search(self.before.text, old.start, old.end)
-        return bool(in_old or _JOINT.search(self.after.text, new.start, new.end))
+        in_old = _QUOTE.search(self.before.text, old.start, old.end)
+        return bool(in_old or _QUOTE.search(self.after.text, new.start, new.end))
 
     def run(self, before: BlockRange, after: BlockRange) -> Difference:
         old_span = _gap(self.before, before)

@@ -11,6 +11,7 @@ from keyword import iskeyword
 from typing import AbstractSet, Callable, Iterable, Iterator, Sequence, Tuple
 
 from patcher.author.hunks.differences import Pair, scope_of
+from patcher.author.hunks.names import names_in
 from patcher.engine.lex import BRACKETS, LAYOUT, lines_in_strings, tokens
 from patcher.engine.tree import Node, Tree, same
 from patcher.message import Message
@@ -480,7 +481,14 @@ def comment_behind(text: Tree, node: Node) -> str:
     return tail if tail.startswith("#") else ""
 
 
-def forms(text: Tree, node: Node, suffix: str = "", *, literals: bool = False) -> list[Form]:
+def forms(
+    text: Tree,
+    node: Node,
+    suffix: str = "",
+    *,
+    literals: bool = False,
+    names: AbstractSet[str] = frozenset(),
+) -> list[Form]:
     """The ways to write a statement, the most general first.
 
     Args:
@@ -488,6 +496,7 @@ def forms(text: Tree, node: Node, suffix: str = "", *, literals: bool = False) -
         node: the statement.
         suffix: makes the names of placeholders unique.
         literals: whether literal arguments stay, of a statement that is more than context.
+        names: those that the statement is written for: arguments that have them stay in one way.
     """
     if node.is_compound:
         return _compound_forms(text, node)
@@ -518,6 +527,11 @@ def forms(text: Tree, node: Node, suffix: str = "", *, literals: bool = False) -
         add(holes, Message("its arguments left open"))
         if len(args) > 1 and args[0].kind == "String" and not literals:
             add([left_open(args[1:])], Message("its first argument"))
+        named = {arg for arg in args if names_in([arg]) & names}
+        stay = named | _literals(args)
+        if named and len(stay) < len(args):
+            holes = [left_open(run) for run, _ in _grouped(zip(args, args), stay)]
+            add(holes, Message("the arguments that share a name with the new code"))
 
     add(bare, Message("all of it"))
     return found

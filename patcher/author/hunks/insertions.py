@@ -10,7 +10,7 @@ import re
 import sys
 from itertools import takewhile
 from pathlib import Path
-from typing import Iterator, Sequence
+from typing import AbstractSet, Iterator, Sequence
 
 from patcher.author.hunks.context import (
     Candidate,
@@ -270,9 +270,10 @@ class Runs:
         lower = difference.before.neighbours[1]
         ordered: list[tuple[int, Form, Node]] = []
         for node in self._anchors(difference):
-            for number, form in enumerate(forms(self.before, node)):
+            shared = _shared_names(node, difference.inserted)
+            for number, form in enumerate(forms(self.before, node, names=shared)):
                 rank = 1 if number else 0
-                if _hides(form, node, inserted=difference.inserted):
+                if _hides(form, node, shared):
                     rank += 2
                 ordered.append((rank, form, node))
         ordered.sort(key=lambda each: each[0])
@@ -530,11 +531,15 @@ def _common_start(foot: Sequence[str], above: Sequence[str]) -> int:
     return known
 
 
-def _hides(form: Form, node: Node, inserted: Sequence[Node]) -> bool:
+def _shared_names(node: Node, inserted: Sequence[Node]) -> set[str]:
+    """The names that a statement shares with the new code beside it."""
+    return names_in([node]) & names_in(inserted) - {"self", "cls"}
+
+
+def _hides(form: Form, node: Node, shared: AbstractSet[str]) -> bool:
     """Whether a form of a statement has none of the names that it shares with the new code."""
     if node.is_definition:  # its name is enough
         return False
-    shared = names_in([node]) & names_in(inserted) - {"self", "cls"}
     return bool(shared) and not shared & set(re.findall(r"\w+", " ".join(form.lines)))
 
 

@@ -239,7 +239,9 @@ class PartMaker:
             return []
         plain = self._at_either_neighbour(_as_if_alone(works), group)
         best = works[0]
-        if plain.candidate.covers(best.candidate) and _holds_wherever(plain, best):
+        is_more = not all(best.candidate.covers(form) for form in plain.candidate.forms)
+        is_more = is_more or best.candidate.elsewhere
+        if is_more and plain.candidate.covers(best.candidate) and _holds_wherever(plain, best):
             best = plain
         for other in works[1:]:
             adds = any(now and not before for before, now in zip(best.held, other.held))
@@ -316,7 +318,9 @@ class PartMaker:
                 beside.append(each)
         if not beside and _are_methods(difference):
             beside = [each for each in works if not any(each.candidate.sides)]
-        return self._with_form(best, beside, group=group)
+        with_other = self._with_form(best, beside, group=group)
+        uncommented = [each.candidate for each in near if _is_uncommented(each, best)]
+        return self._with_each(with_other, uncommented[:1], group=group)
 
     def _with_less(
         self,
@@ -385,6 +389,13 @@ def _are_methods(difference: Difference) -> bool:
     if owner is None or owner.kind != "ClassDef":
         return False
     return all(node.is_definition for node in difference.inserted)
+
+
+def _is_uncommented(checked: CheckedCandidate, other: CheckedCandidate) -> bool:
+    """Whether a candidate is another one without the comments that this has as context."""
+    lines = other.candidate.lines
+    code = [line for line in lines if not (line[0] == " " and line[1].lstrip().startswith("#"))]
+    return len(code) < len(lines) and list(checked.candidate.lines) == code
 
 
 def _as_if_alone(works: Sequence[CheckedCandidate]) -> list[CheckedCandidate]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Sequence
 
 from patcher.engine.layout import body_end, code_end, cut_comment, lines_end
@@ -17,6 +18,8 @@ from patcher.record import Record
 
 _LAST_CLAUSES = {"Else": 1, "Finally": 2}
 """The rank of the clauses that come last; all others have rank 0."""
+_HOW_IT_IS_READ = re.compile(r"#!|#.*coding[:=]")
+"""A comment in the first two lines that says what runs the file, or its encoding (PEP 263)."""
 
 
 def change_lines(
@@ -558,10 +561,9 @@ def _insert_before(edits: Edits, gap: Gap, code: Node, parent: Node | None) -> N
     """Insert above a statement of the file, and above its comments that the hunk does not name."""
     edits.check_own_lines(code, parent)
     at = edits.lines.start(code.begin)
-    indent = edits.indent(code)
     if gap.inserted[0].kind != "Decorator":
-        at = _above_comments(edits, gap, at=at, indent=indent)
-    _add_lines(edits, gap, at=at, indent=indent)
+        at = _above_comments(edits, gap, code=code)
+    _add_lines(edits, gap, at=at, indent=edits.indent(code))
 
 
 def _add_lines(edits: Edits, gap: Gap, at: int, indent: str) -> None:
@@ -612,20 +614,25 @@ def _below_comments(edits: Edits, gap: Gap, at: int) -> int:
     return at
 
 
-def _above_comments(edits: Edits, gap: Gap, at: int, indent: str) -> int:
-    """`at`, or the offset above the comments over it, up to one that the hunk names."""
+def _above_comments(edits: Edits, gap: Gap, code: Node) -> int:
+    """The offset above a statement and its comments, up to one that the hunk names.
+
+    Comments at the beginning of the file stay there: what it is run by, its encoding, its licence.
+    Those above a definition may be about that, without the first two.
+    """
     named = _named_comments(edits, gap)
+    at = top = edits.lines.start(code.begin)
+    indent = edits.indent(code)
     while at:
         start = edits.lines.start(at - 1)
         line = edits.text[start:at]
-        is_comment = line.startswith(indent + "#")
-        stays_first = line.startswith("#!") or (start == 0 and "coding" in line)
-        if not is_comment or stays_first or line.strip() in named:
-            break
+        says_how = edits.lines.number(start) <= 2 and _HOW_IT_IS_READ.match(line)
+        if not line.startswith(indent + "#") or says_how or line.strip() in named:
+            return at
 
         at = start
 
-    return at
+    return at if code.is_definition else top
 
 
 def _insert_first(edits: Edits, gap: Gap, siblings: list[Node], parent: Node | None) -> None:
