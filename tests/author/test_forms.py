@@ -574,6 +574,27 @@ CASES = {
         'TEXT = "three"\n',
         '@@ <module> @@\n-TEXT = "one two"\n+TEXT = "three"\n@@ or @@\n-TEXT = $string\n+TEXT = "three"\n',
     ),
+    "an insertion below a loop is below its header, whatever of it shares a name with the new code": (
+        "def f(self, doc, b):\n    for a in doc:\n        a.go()\n        self.run(b)\n",
+        "def f(self, doc, b):\n    for a in doc:\n        a.go()\n        self.run(b)\n    b.end()\n",
+        "@@ f @@\n for a in doc:\n     ...\n+b.end()\n",
+    ),
+    "an import below the docstring of a module does not have that as context": (
+        '"""Doc.\n\nMore.\n"""\n\nimport a\nb = a\n',
+        '"""Doc.\n\nMore.\n"""\n\nimport c.d\nimport a\nb = a\n',
+        "@@ <module> @@\n+import c.d\n import a\n@@ or @@\n+import c.d\n ...\n",
+    ),
+    "nor does another statement, which is beside its neighbour": (
+        '"""Doc."""\n\na = 1\n',
+        '"""Doc."""\n\nb = 2\na = 1\n',
+        "@@ <module> @@\n+b = 2\n a = 1\n",
+    ),
+    "statements that move are two hunks, of which the one that deletes them is beside what stands there": (
+        "def f(self, a):\n    key = a.key\n    self.check(a)\n    self.end(a)\n    return key\n",
+        "def f(self, a):\n    self.check(a)\n    self.end(a)\n    self.more(a)\n    key = a.key\n    return key\n",
+        "@@ f @@\n def f(...):\n-    key = a.key\n     self.check(...)\n     ...\n\n"
+        "@@ f @@\n+self.more(a)\n+key = a.key\n return key\n@@ or @@\n self.end(a)\n+self.more(a)\n+key = a.key\n",
+    ),
     "one of which little is known may not": (
         "def f(a, b):\n    a.run([b, str(a.port, info=b + 1)])\n",
         "def f(a, b):\n    a.run([b, 'env ' + str(a.port, info=b + 1) + ' -q'])\n",

@@ -52,7 +52,8 @@ class Combination:
             if not together.failed:
                 return self._compatible(parts, together.result)
             for index, why in together.failed.items():
-                parts[index] = self.maker.next_best(parts[index], why)
+                fewer = self._with_fewer_forms(parts, index)
+                parts[index] = fewer or self.maker.next_best(parts[index], why)
 
         parts = self._filled(parts)
         together = self._together(parts)
@@ -62,6 +63,28 @@ class Combination:
             parts = [part for at, part in enumerate(parts) if at not in together.failed]
             together = self._together(parts)
         return self._compatible(parts, together.result)
+
+    def _with_fewer_forms(self, parts: Sequence[Part], index: int) -> Part | None:
+        """A part without the further forms for which its hunk fails; None where all fail.
+
+        One that stands further may find what another hunk writes.
+        """
+        first, *others = parts[index].best.forms
+        if not others or self._fails(parts, index, first):
+            return None
+        forms: list[Candidate] = []
+        for form in others:
+            if not self._fails(parts, index, first.with_further_form(form)):
+                forms.append(form)
+        if len(forms) == len(others):
+            return None
+        return parts[index].with_best(first._replace(further_forms=tuple(forms)))
+
+    def _fails(self, parts: Sequence[Part], index: int, candidate: Candidate) -> bool:
+        """Whether a candidate cannot be applied for one of the parts."""
+        part = parts[index]
+        tried = _with(parts, part, part.with_best(candidate))
+        return index in self._together(tried).failed
 
     def _together(self, parts: Sequence[Part]) -> _Together:
         """Apply the hunks of all parts."""

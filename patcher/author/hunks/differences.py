@@ -48,7 +48,8 @@ class BlockRange(Record):
         nodes = self.block.statements()
         first, last = self.rows
         above = nodes[first - 1] if first else None
-        if above is self.block.fields.get("doc"):
+        is_docstring = first == 1 and self.block.parent is None and nodes[0].is_text
+        if is_docstring or above is self.block.fields.get("doc"):
             above = None
         below = nodes[last] if last < len(nodes) else None
         return above, below

@@ -57,6 +57,7 @@ def _stdlib() -> frozenset[str]:
 _STDLIB = _stdlib()
 _LEAVES = ("Raise", "Return", "Assert", "Break", "Continue")
 """The statements by which code leaves its block."""
+_IMPORTS = frozenset(["Import", "ImportFrom"])
 
 
 class _Insertion(Record):
@@ -255,6 +256,11 @@ class Runs:
                 yield from inside
                 return
         yield from with_context(self.before, place, fragments=alone, near=near)
+        are_imports = all(node.kind in _IMPORTS for node in difference.inserted)
+        if owner is None and above is None and below is not None and are_imports:
+            for fragment in alone:
+                lines_at_top = (*fragment.lines, (" ", "..."))
+                yield Candidate("<module>", lines_at_top, form=Message("top of the module"))
         if owner is None and below is None:
             for fragment in alone:
                 lines_at_end = ((" ", "..."), *fragment.lines)
@@ -309,7 +315,7 @@ class Runs:
         if mentioned_during_import(self.before, names):
             return
         kinds = {node.kind for node in difference.inserted}
-        if kinds <= {"Import", "ImportFrom"}:
+        if kinds <= _IMPORTS:
             if all(is_standard(self.after, node) for node in difference.inserted):
                 imports = tagged("+", self._inserted(difference, below=True).bare)
                 form = Message("an import of the standard library: top of the module")
@@ -538,7 +544,7 @@ def _shared_names(node: Node, inserted: Sequence[Node]) -> set[str]:
 
 def _hides(form: Form, node: Node, shared: AbstractSet[str]) -> bool:
     """Whether a form of a statement has none of the names that it shares with the new code."""
-    if node.is_definition:  # its name is enough
+    if node.is_compound and node.header():  # its name or its condition is enough
         return False
     return bool(shared) and not shared & set(re.findall(r"\w+", " ".join(form.lines)))
 

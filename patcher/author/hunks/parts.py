@@ -316,7 +316,8 @@ class PartMaker:
             other_above, other_below = each.candidate.sides
             if not (above and other_above) and not (below and other_below):
                 beside.append(each)
-        if not beside and _are_methods(difference):
+        is_at_top = difference.before.neighbours[0] is None
+        if not beside and (is_at_top or _are_methods(difference)):
             beside = [each for each in works if not any(each.candidate.sides)]
         with_other = self._with_form(best, beside, group=group)
         uncommented = [each.candidate for each in near if _is_uncommented(each, best)]
