@@ -589,11 +589,14 @@ CASES = {
         '"""Doc."""\n\nb = 2\na = 1\n',
         "@@ <module> @@\n+b = 2\n a = 1\n",
     ),
-    "statements that move are two hunks, of which the one that deletes them is beside what stands there": (
-        "def f(self, a):\n    key = a.key\n    self.check(a)\n    self.end(a)\n    return key\n",
-        "def f(self, a):\n    self.check(a)\n    self.end(a)\n    self.more(a)\n    key = a.key\n    return key\n",
-        "@@ f @@\n def f(...):\n-    key = a.key\n     self.check(...)\n     ...\n\n"
-        "@@ f @@\n+self.more(a)\n+key = a.key\n return key\n@@ or @@\n self.end(a)\n+self.more(a)\n+key = a.key\n",
+    "statements that move are two hunks, of which the one that deletes them is between what stands there": (
+        "def f(self, a):\n    self.check(a)\n    ready = False\n    keys = [key for key in a.keys()]\n    has = getattr(a, 'has', None) is not None\n"
+        "    if hasattr(a, 'config'):\n        a = a.config(has, self.defaults)\n    self.end(a)\n    b = self.make(a, keys)\n    return ready, has, b\n",
+        "def f(self, a):\n    self.check(a)\n    has = getattr(a, 'has', None) is not None\n"
+        "    if hasattr(a, 'config'):\n        a = a.config(has, self.defaults)\n    self.end(a)\n    self.more(a)\n    ready = False\n    keys = [key for key in a.keys()]\n    b = self.make(a, keys)\n    return ready, has, b\n",
+        "@@ f @@\n self.check(...)\n-ready = False\n-keys = [key for key in a.keys()]\n has = $V2\n\n"
+        "@@ f @@\n+self.more(a)\n+ready = False\n+keys = [key for key in a.keys()]\n b = self.make(a, keys)\n"
+        "@@ or @@\n self.end(a)\n+self.more(a)\n+ready = False\n+keys = [key for key in a.keys()]\n",
     ),
     "one of which little is known may not": (
         "def f(a, b):\n    a.run([b, str(a.port, info=b + 1)])\n",
