@@ -95,7 +95,7 @@ CASES = {
     "an insertion between a comment and its statement is below that comment": (
         "def f(a):\n    b = 1\n    # why\n    if a.b:\n        return b\n",
         "def f(a):\n    b = 1\n    # why\n    print(b)\n    if a.b:\n        return b\n",
-        "@@ f @@\n # why\n+print(b)\n if a.b:\n     ...\n@@ or @@\n+print(b)\n if a.b:\n     ...\n",
+        "@@ f @@\n # why\n+print(b)\n if a.b:\n     ...\n@@ or @@\n b = 1\n+print(b)\n@@ or @@\n+print(b)\n if a.b:\n     ...\n",
     ),
     "a comment inside changed code that has no place is left": (
         "def f(a):\n    a.b.read()\n    return a\n",
@@ -597,6 +597,32 @@ CASES = {
         "@@ f @@\n self.check(...)\n-ready = False\n-keys = [key for key in a.keys()]\n has = $V2\n\n"
         "@@ f @@\n+self.more(a)\n+ready = False\n+keys = [key for key in a.keys()]\n b = self.make(a, keys)\n"
         "@@ or @@\n self.end(a)\n+self.more(a)\n+ready = False\n+keys = [key for key in a.keys()]\n",
+    ),
+    "an import that goes needs no neighbour": (
+        "import a\nimport old\nfrom b import c, d\n",
+        "import a\nfrom b import c, d\n",
+        "@@ <module> @@\n import a\n-import old\n from b import c, d\n@@ or @@ inside=scope\n-import old\n",
+    ),
+    "a definition that goes may have another body": (
+        "def f(a: int) -> int:\n    return a\n\n\ndef g():\n    return 2\n\n\nx = 1\n",
+        "def g():\n    return 2\n\n\nx = 1\n",
+        "@@ <module> @@\n-def f(a: int) -> int:\n-    return a\n def g():\n     ...\n@@ or @@\n-def f(...) -> $_:\n-    ...\n",
+    ),
+    "a decorator that changed in one of its lists": (
+        "@mark.each('name', [('a', 1), ('b', 2), ('c', 3), ('d', 4)])\ndef f(name):\n    return name\n",
+        "@mark.each('name', [('a', 1), ('c', 3), ('d', 4)])\ndef f(name):\n    return name\n",
+        "@@ f @@\n-@mark.each('name', [('a', 1), ('b', 2), ('c', 3), ('d', 4)])\n+@mark.each('name', [('a', 1), ('c', 3), ('d', 4)])\n def f(...):\n"
+        "@@ or @@\n-@mark.each('name', [('a', 1), ('b', 2), ('c', 3), ...], ...)\n+@mark.each('name', [('a', 1), ('c', 3), ...], ...)\n def f(...):\n",
+    ),
+    "the version of a release is not any other in its place": (
+        '__version__ = "1.2"\n',
+        '__version__ = "1.3"\n',
+        '@@ <module> @@\n-__version__ = "1.2"\n+__version__ = "1.3"\n',
+    ),
+    "an expression that becomes one with a comment above it, which has no place without a neighbour": (
+        "def f(a):\n    check(a.errors(a.lib) == 0)\n    a.id = a.b\n",
+        "def f(a):\n    # why\n    a.clear_errors()\n    a.id = a.b\n",
+        "@@ f @@\n-check(a.errors(a.lib) == 0)\n+# why\n+a.clear_errors()\n a.id = $V\n@@ or @@\n-check(a.errors(a.lib) == 0)\n+a.clear_errors()\n",
     ),
     "one of which little is known may not": (
         "def f(a, b):\n    a.run([b, str(a.port, info=b + 1)])\n",

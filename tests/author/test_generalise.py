@@ -297,17 +297,17 @@ def test_the_same_change_everywhere_in_a_scope_is_one_hunk():
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("old", "new", "further"),
     [
-        ('    log.info("connected to %s", address)\n', "\n"),
-        (HOME[HOME.index("    def take") : HOME.index("\n    def grow")], ""),
-        ('    log.info("connected to %s", address)\n    return link\n', ""),
+        ('    log.info("connected to %s", address)\n', "\n", ""),
+        (HOME[HOME.index("    def take") : HOME.index("\n    def grow")], "", "@@ or @@\n-def take(...):\n-    ...\n+\n"),
+        ('    log.info("connected to %s", address)\n    return link\n', "", ""),
     ],
 )
-def test_a_deletion_that_leaves_two_blank_lines_is_reproduced_byte_for_byte(old, new):
+def test_a_deletion_that_leaves_two_blank_lines_is_reproduced_byte_for_byte(old, new, further):
     after, draft = drafted(old, new)
     deleted = "".join(f"-{line}\n" for line in textwrap.dedent(old).splitlines())
-    assert draft.files[0].hunks[0].text.partition("\n")[2] == f"{deleted}+\n"
+    assert draft.files[0].hunks[0].text.partition("\n")[2] == f"{deleted}+\n{further}"
     assert (applied(draft, HOME).data.decode(), draft.files[0].difference) == (after, "")
 
 
@@ -443,3 +443,14 @@ def test_in_a_long_table_the_first_hunk_that_works_is_taken():
     (hunk,) = generalise([FileEdit("pkg/m.py", before.encode(), after.encode())]).files[0].hunks
     assert len(hunk.text.splitlines()) > 400
     assert "a more general one works" not in [str(candidate.why) for candidate in hunk.rejected]
+
+
+def test_an_import_that_goes_although_it_is_read_is_left_out_and_the_rest_is_not():
+    home = (
+        "import bz2\nimport gzip\n\n\ndef f(name):\n    if name.endswith('.gz'):\n        # zipped\n        return gzip.open(name)\n"
+        "    elif name.endswith('.bz2'):\n        # zipped\n        return bz2.open(name)\n    return open(name)\n"
+    )
+    after = home.replace("import bz2\n", "").replace("'.bz2')", "'.bz2') and False")
+    draft = generalise([FileEdit("pkg/net.py", home.encode(), after.encode())])
+    assert [(part.line, "`bz2` is read" in part.why) for part in draft.files[0].left_out] == [(1, True)]
+    assert applied(draft, home).data.decode() == home.replace("'.bz2')", "'.bz2') and False")

@@ -528,6 +528,24 @@ def test_the_name_the_folder_and_the_releases_are_checked_first(world):
             run(world, "no diff either", **more)
 
 
+@pytest.mark.parametrize("old", ["demo/m.orig.py", "old/m.py", "demo/m.py.orig", "demo/gone.py"])
+def test_of_the_two_paths_of_a_file_the_installed_one_counts(world, old):
+    outcome = run(world, diff().replace("--- a/demo/m.py", f"--- {old}").replace("+++ b/demo/m.py", "+++ demo/m.py"))
+    assert outcome.ok, outcome.problems
+    assert (world.cwd / "patchsets/mine/fix.spatch").read_text().startswith("--- demo/m.py\n")
+
+
+@pytest.mark.parametrize("name", ["new.py", "empty.py"])
+def test_a_file_without_lines_is_new_or_an_empty_one_that_is_there(tmp_path, name):
+    world = World(tmp_path, {"demo/__init__.py": "", "demo/empty.py": ""})
+    outcome = run(world, f"--- demo/{name}.orig\n+++ demo/{name}\n@@ -0,0 +1,2 @@\n+A = 1\n+B = A\n")
+    assert outcome.ok
+    done(world("apply", "mine"))
+    assert (world.path / "demo" / name).read_text() == "A = 1\nB = A\n"
+    done(world("restore"))
+    assert (world.path / "demo" / name).exists() == (name == "empty.py")
+
+
 @pytest.mark.parametrize("twice", [False, True])
 def test_the_only_other_file_with_the_lines_is_named_and_taken_on_request(tmp_path, twice):
     world = World(tmp_path, {"demo/__init__.py": "", "demo/core.py": M, **({"demo/old.py": M} if twice else {})})

@@ -167,6 +167,7 @@ class InstalledSources:
 
     # the file that is meant ---------------------------------------------------------------------
     def _find(self, section: Section) -> FileMatch:
+        section = self._as_installed(section)
         parts = self._parts(section)
         found_whole = self._added(section, parts) or self._deleted(section, parts)
         if found_whole:
@@ -201,6 +202,17 @@ class InstalledSources:
             why = Message("documentation that ships with other lines")
             return FileMatch(section, left_out=why)
         return self._missing(section, parts, found=whole)
+
+    def _as_installed(self, section: Section) -> Section:
+        """A section with the path that is installed, of the two that it may have."""
+        if section.other and not self._is_there(section):
+            other = section._replace(path=section.other, other="")
+            return other if self._is_there(other) else section
+        return section
+
+    def _is_there(self, section: Section) -> bool:
+        """Whether a file is installed that a section names with its whole path."""
+        return any(file.whole for file in self.texts.candidates(self._parts(section)))
 
     def _fitting(self, files: Sequence[FileCandidate], section: Section) -> list[FileCandidate]:
         """Those of some files to which a section applies, the best of them where they differ."""
@@ -259,6 +271,8 @@ class InstalledSources:
         None for any other section.
         """
         if section.new is None or _is_beside(parts):
+            return None
+        if section.hunks and self._is_there(section):  # it may be there without a line
             return None
         homes: list[tuple[str, Located]] = []
         for path in self._ends(parts):

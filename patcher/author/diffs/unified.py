@@ -87,6 +87,7 @@ class Section(Record):
         new: the text of a file that is added.
         gone: whether the file is deleted; its hunks have the text, but for an empty file.
         origin: the path that a renamed file has had, "" for another one.
+        other: the path on the other one of its two lines, where that names another file.
     """
 
     path: str
@@ -97,6 +98,7 @@ class Section(Record):
     new: bytes | None = None
     gone: bool = False
     origin: str = ""
+    other: str = ""
 
 
 class DiffProblem(Record):
@@ -302,7 +304,9 @@ class _Reader:
         if not refused and (before.endswith(".py") or not after.endswith(".py")):
             path = before  # the other one may be `m.py.orig`
         text: bytes | None = None
-        if refused == _NEW:
+        # without a time the file may be new, or there without a line
+        may_be_new = bool(hunks) and hunks[0].start == 0 and not has_old
+        if refused == _NEW or (not refused and may_be_new):
             text = b"".join(b"".join(hunk.side("+")) for hunk in hunks)
         self.sections.append(
             Section(
@@ -314,6 +318,7 @@ class _Reader:
                 new=text,
                 gone=refused == _DELETED,
                 origin=git.origin,
+                other=after if path == before != after else "",
             )
         )
 

@@ -80,10 +80,16 @@ class Candidates:
         for difference in group:
             deleted += difference.deleted
         if len(alone) < len(best.lines) and is_whole and distinctive_words(deleted):
-            yield Candidate(scope, _dedented(alone), form=Message("without its neighbours"))
+            form = Message("without its neighbours")
+            yield Candidate(scope, _dedented(alone), form=form)
+            if _are_expressions(group):  # a comment would have no place
+                code = [line for line in alone if not line[1].lstrip().startswith("#")]
+                yield Candidate(scope, _dedented(code), form=form)
         if len(group) > 1 or not group[0].pairs:
             return
         if group[0].kind == "header":
+            if best.lines[0][1].startswith("@"):
+                yield from self.changes.open_decorator(group[0])
             yield from self.changes.fewer_decorators(group[0])
             header = self.changes.unannotated(group[0])
             if header:
@@ -109,6 +115,10 @@ class Candidates:
     def wrapped(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for statements that are wrapped, of which they need the headers alone."""
         return self.runs.open_wrapped(difference)
+
+    def deleted(self, difference: Difference) -> Iterator[Candidate]:
+        """Candidates for definitions that are deleted, of which they need the headers alone."""
+        return self.runs.open_definitions(difference)
 
     def both(self, first: Difference, second: Difference) -> Iterator[Candidate]:
         """Candidates for an insertion and the change of a header directly below or above it.
@@ -159,6 +169,14 @@ class Candidates:
             if candidate.text not in seen:
                 seen.add(candidate.text)
                 yield candidate
+
+
+def _are_expressions(group: Sequence[Difference]) -> bool:
+    """Whether a hunk has one expression on either side, as a statement alone is one."""
+    kinds: list[str] = []
+    for difference in group:
+        kinds += [node.kind for node in (*difference.deleted, *difference.inserted)]
+    return kinds == ["Expr", "Expr"]
 
 
 def _dedented(lines: Sequence[Line]) -> tuple[Line, ...]:

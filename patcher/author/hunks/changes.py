@@ -453,6 +453,23 @@ class Changes:
             form = Message("the new decorators, directly above the name of the definition")
             yield Candidate(scope, (*inserted, *name), form=form)
 
+    def open_decorator(self, difference: Difference) -> Iterator[Candidate]:
+        """A candidate for one decorator that changed inside, what did not change left open."""
+        old, new = difference.pairs[0]
+        if differing_fields(old, new, hidden=("decorators", "body")):
+            return
+        holes = elided(difference.pairs[1:])
+        if not holes:
+            return
+        lines: list[Line] = []
+        for side in self._sides(*difference.pairs[1], holes=holes):
+            start, end = side.text.lines.start(side.node.start), side.node.outer_end
+            code = uncommented(excerpt(side.text, start, end, holes=side.holes))
+            lines += tagged(side.tag, on_one_line(code))
+        name = tagged(" ", header(self.before, old))
+        form = Message("the decorator that changed, the rest of its lists left open")
+        yield Candidate(scope_of(old), (*lines, *name), form=form)
+
     def _decorators(self, old: Sequence[Node], new: Sequence[Node]) -> list[Line]:
         """The decorators of a definition, as a diff has them."""
         lines: list[Line] = []
@@ -661,6 +678,8 @@ def _named_by(pairs: Sequence[Pair]) -> int | None:
     if owner.kind == "Assign":
         targets = owner.items("targets")
         is_named = len(targets) == 1 and bool(distinctive_words(targets))
+        if is_named and _is_version(targets[0]):
+            return None
         return len(pairs) - 2 if is_named else None
     if owner.kind == "DictElement" and is_key(owner.node("key")):
         return 0
@@ -672,6 +691,11 @@ def _named_by(pairs: Sequence[Pair]) -> int | None:
             return None
         return 0 if _is_lasting(pairs[0][0]) else len(pairs) - 3
     return None
+
+
+def _is_version(target: Node) -> bool:
+    """Whether a name is that of a version: it says which release this is, and any has another."""
+    return target.kind == "Name" and str(target.fields["value"]).strip("_").lower() == "version"
 
 
 def _is_lasting(node: Node) -> bool:

@@ -51,9 +51,9 @@ class Combination:
             together = self._together(parts)
             if not together.failed:
                 return self._compatible(parts, together.result)
+            fewer = {index: self._with_fewer_forms(parts, index) for index in together.failed}
             for index, why in together.failed.items():
-                fewer = self._with_fewer_forms(parts, index)
-                parts[index] = fewer or self.maker.next_best(parts[index], why)
+                parts[index] = fewer[index] or self.maker.next_best(parts[index], why)
 
         parts = self._filled(parts)
         together = self._together(parts)

@@ -80,7 +80,7 @@ class Candidate(Record):
     def sides(self) -> tuple[int, int]:
         """How many lines of code it needs above its change, and below.
 
-        The header of its own definition does not count.
+        The header of its own definition does not count, nor do comments.
         """
         name = self.scope.rpartition(".")[2]
         own_header = re.compile(rf"@|((async )?(def|class) {name}\b)")
@@ -89,7 +89,9 @@ class Candidate(Record):
         for tag, line in self.lines:
             if tag != " ":
                 is_above = False
-            elif line.strip() in ("", "...") or own_header.match(line):
+            elif line.strip() in ("", "...") or line.lstrip().startswith("#"):
+                continue
+            elif own_header.match(line):
                 continue
             elif is_above:
                 above += 1
@@ -119,6 +121,10 @@ class Candidate(Record):
     def forms(self) -> tuple[Candidate, ...]:
         """Each of its forms alone, in their order."""
         return (self._replace(further_forms=()), *self.further_forms)
+
+    def is_like(self, other: Candidate) -> bool:
+        """Whether it has the lines of another candidate, but for blank ones."""
+        return list(filter(_has_code, self.lines)) == list(filter(_has_code, other.lines))
 
     def covers(self, other: Candidate) -> bool:
         """Whether one of its forms is found wherever another candidate is, as far as lines tell.

@@ -423,6 +423,16 @@ def header(
     return [f"{asynchronous}def {name}({params}):"]
 
 
+def open_definition(text: Tree, node: Node) -> list[str]:
+    """A definition that goes, with `...` for its body and parameters: all of it has to go."""
+    head = header(text, node)[-1].rstrip(":")
+    if node.kind == "ClassDef" and node.items("args"):
+        head += "(...)"
+    if node.fields.get("returns") is not None:
+        head += " -> $_"
+    return [*decorators(text, node), f"{head}:", text.indent + "..."]
+
+
 def is_one_of_several(text: Tree, node: Node) -> bool:
     """Whether a node is a definition, and the file has another one of its qualified name."""
     return node.is_definition and text.definitions[scope_of(node)] > 1

@@ -28,6 +28,7 @@ from patcher.author.hunks.excerpts import (
     comment_behind,
     excerpt,
     forms,
+    open_definition,
     parameter_name,
     tagged,
     uncommented,
@@ -160,7 +161,7 @@ class Runs:
             flags = candidate.flags._replace(inside=inside_of(place.block))
             form = Message("{form}, in a block of this kind", form=fragment.form)
             alone.append(candidate._replace(flags=flags, form=form))
-        little = len(distinctive_words(difference.deleted)) < 2
+        little = not is_telling(difference)
         if not little:
             yield from alone
         yield from with_context(self.before, place, fragments=fragments, near=near)
@@ -408,6 +409,19 @@ class Runs:
         form = Message("the headers, the code below them left open")
         yield Candidate(difference.before.scope, lines, form=form)
 
+    def open_definitions(self, difference: Difference) -> Iterator[Candidate]:
+        """Candidates for definitions that are deleted, by their headers, whatever is in them."""
+        if difference.inserted or not all(node.is_definition for node in difference.deleted):
+            return
+        written = len(verbatim_all(self.before, difference.deleted))
+        deleted: list[str] = []
+        for node in difference.deleted:
+            deleted += open_definition(self.before, node)
+        for fragment in self._whole(difference):
+            lines = (*tagged("-", deleted), *fragment.lines[written:])
+            form = Message("the header of what goes, whatever is in it")
+            yield Candidate(difference.before.scope, lines, form=form)
+
     def _below_others(self, difference: Difference) -> Iterator[Candidate]:
         """Statements whose bodies stand below other headers now: each body is a run with a name."""
         kept = kept_bodies(difference.deleted, difference.inserted)
@@ -454,6 +468,15 @@ def _parameters_for_others(difference: Difference) -> list[Node]:
         if parameter.kind == "Param" and parameter_name(parameter) in assigned - read:
             found.append(parameter)
     return found
+
+
+def is_telling(difference: Difference) -> bool:
+    """Whether what a difference deletes tells its place without what is around it.
+
+    Nothing else imports what an import does.
+    """
+    are_imports = all(node.kind in _IMPORTS for node in difference.deleted)
+    return are_imports or len(distinctive_words(difference.deleted)) > 1
 
 
 def is_guard(difference: Difference) -> bool:

@@ -13,8 +13,7 @@ from patcher.author.hunks.candidates import Candidates
 from patcher.author.hunks.checker import CheckedCandidate, Checker
 from patcher.author.hunks.context import RENAMED, Candidate
 from patcher.author.hunks.differences import Difference, kept_in
-from patcher.author.hunks.insertions import is_guard
-from patcher.author.hunks.names import distinctive_words
+from patcher.author.hunks.insertions import is_guard, is_telling
 from patcher.author.hunks.renamed import renamed, under_other_name
 from patcher.engine.tree import Tree
 from patcher.message import Message
@@ -300,7 +299,8 @@ class PartMaker:
         if difference.deleted and difference.inserted:
             return self._with_each(best, self.candidates.wrapped(difference), group=group)
         if difference.deleted:
-            return self._with_less(best, works, group=group)
+            best = self._with_less(best, works, group=group)
+            return self._with_each(best, self.candidates.deleted(difference), group=group)
 
         near = [each for each in works if any(each.candidate.sides)]
         if best.candidate.elsewhere and near and not difference.inserted[0].is_definition:
@@ -337,7 +337,7 @@ class PartMaker:
             if not above or not below:
                 return best
             sides = (0, below)
-        elif len(distinctive_words(difference.deleted)) > 1:
+        elif is_telling(difference):
             sides = (0, 0)
         else:
             return best
@@ -361,8 +361,8 @@ class PartMaker:
     ) -> CheckedCandidate:
         """The best candidate, with each of the others as a further form that makes the edit."""
         for candidate in candidates:
-            last = (best.candidate, *best.candidate.further_forms)[-1]
-            if candidate.lines == last.lines or self.checker.check(candidate, group).problem:
+            is_there = any(each.is_like(candidate) for each in best.candidate.forms)
+            if is_there or self.checker.check(candidate, group).problem:
                 continue
             checked = self.checker.check(best.candidate.with_further_form(candidate), group)
             if checked.holds >= best.holds:
