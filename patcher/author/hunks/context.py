@@ -89,9 +89,7 @@ class Candidate(Record):
         for tag, line in self.lines:
             if tag != " ":
                 is_above = False
-            elif line.strip() in ("", "...") or line.lstrip().startswith("#"):
-                continue
-            elif own_header.match(line):
+            elif _is_no_code(line) or own_header.match(line):
                 continue
             elif is_above:
                 above += 1
@@ -158,6 +156,12 @@ def _written(lines: Iterable[Line]) -> str:
             line = _DOLLAR.sub(r"\\x24", line)
         text += f"{tag}{line}\n" if line else f"{tag.strip()}\n"
     return text
+
+
+def _is_no_code(line: str) -> bool:
+    """Whether a line is blank, a run or a comment."""
+    stripped = line.strip()
+    return stripped in ("", "...") or stripped.startswith("#")
 
 
 def _has_code(line: Line) -> bool:
