@@ -84,6 +84,9 @@ _TO_LAST_PART = frozenset().union(
 if TYPE_CHECKING:
     Ranges = Mapping[int, tuple[int, int]]
 
+_PLAIN_STRING = re.compile(r"""'[^'\\\r\n]*'|"[^"\\\r\n]*\"""")
+"""A string of one line, without a prefix or a backslash."""
+
 
 class Converter:
     """Converts the nodes of one parsed text.
@@ -430,6 +433,8 @@ def _string_value(literal: str) -> str:
 
     The indentation of a literal that spans several lines is left out (rule 8).
     """
+    if _PLAIN_STRING.fullmatch(literal):  # most are, and Python's compiler takes its time
+        return repr(literal[1:-1])
     try:
         value = ast.literal_eval(literal)
     except (ValueError, SyntaxError):

@@ -35,6 +35,8 @@ BRACKETS = {"(": ")", "[": "]", "{": "}"}
 _MAX_NESTED = 150  # f-strings in f-strings; CPython reads no deeper nesting either
 _F_STRING = re.compile(r"([fFtT][rR]?|[rR][fFtT])('''|\"\"\"|'|\")")
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
+_STRING_OR_COMMENT = re.compile(r"""#[^\r\n]*|(?<![\w$.])[A-Za-z]{0,3}(?=['"])|(?=['"])""")
+"""A comment, or the prefix of a string."""
 
 
 # tokens -------------------------------------------------------------------------------------------
@@ -267,11 +269,16 @@ def meets(ranges: Sequence[tuple[int, int]], low: int, high: int) -> bool:
 def lines_in_strings(code: str) -> list[int]:
     """The offsets of line starts that lie inside a multi-line string of `code`."""
     offsets: list[int] = []
-    for token in tokens(code):
+    at = 0
+    while True:
+        found = _STRING_OR_COMMENT.search(code, at)
+        if found is None:
+            return offsets
+        token = _token(code, found.start())
+        at = token.end
         if token.kind == "string":
             for line_break in _LINE_BREAK.finditer(token.text):
                 offsets.append(token.start + line_break.end())
-    return offsets
 
 
 class LogicalLine(Record):

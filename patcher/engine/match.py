@@ -115,6 +115,9 @@ class Matcher:
                 continue
 
             self._limit += _STEPS_A_START
+            if not _may_match(pattern, node):
+                continue
+
             matches = self._matches(self._match([node]) for _ in self.node(pattern, node))
             if matches and not _is_in_import(node):
                 place = MatchRange(
@@ -142,6 +145,9 @@ class Matcher:
             start_count = 1 if begins_anywhere else len(siblings)
             for start in range(start_count):
                 self._limit += _STEPS_A_START
+                if not begins_anywhere and not _may_match(patterns[0], siblings[start]):
+                    continue
+
                 matches = self._matches(self._runs_from(patterns, siblings, start))
                 if matches:
                     first = min(match.start for match in matches)
@@ -470,6 +476,11 @@ def _begins_with_docstring(patterns: Sequence[Node], block: Node) -> bool:
     if _first_run(patterns) is not None:
         return False
     return len(patterns) == len(block.items("body")) + 1
+
+
+def _may_match(pattern: Node, node: Node) -> bool:
+    """Whether a pattern may match a node, as far as their kinds tell (see `Matcher.node`)."""
+    return bool(pattern.role) or pattern.kind == node.kind
 
 
 def implicit_run() -> Node:

@@ -191,13 +191,15 @@ class Node:
         return self.kind == "Expr" and isinstance(value, Node) and value.kind == "String"
 
     # its parts ------------------------------------------------------------------------------------
-    def children(self) -> Iterator[Node]:
+    def children(self) -> list[Node]:
         """The nodes directly below this one, in the order of the fields."""
+        nodes: list[Node] = []
         for value in self.fields.values():
             if isinstance(value, Node):
-                yield value
+                nodes.append(value)
             elif isinstance(value, list):
-                yield from value
+                nodes += value
+        return nodes
 
     def walk(self) -> Iterator[Node]:
         """This node and all its descendants, in the order of the fields."""
@@ -205,15 +207,18 @@ class Node:
         while waiting:
             node = waiting.pop()
             yield node
-            waiting += [*node.children()][::-1]
+            waiting += reversed(node.children())
 
     def reachable(self, module: bool) -> Iterator[Node]:
         """As `walk`; with `module` without the bodies of definitions (format rule 2)."""
-        yield self
-        hidden = self.fields["body"] if module and self.is_definition else None
-        for child in self.children():
-            if child is not hidden:
-                yield from child.reachable(module)
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            below = node.children()
+            if module and node.is_definition:
+                below.remove(node.node("body"))
+            waiting += reversed(below)
 
     def node(self, field: str) -> Node:
         """The node in a field that always holds one."""

@@ -88,7 +88,7 @@ class Renderer:
             return None
 
         is_kept_line = node.has_lines and self.hunk.after.kept_line(node)
-        is_name = node.kind != "String" and not list(node.children())
+        is_name = node.kind != "String" and not node.children()
         if is_name and not is_kept_line:  # it is written as the hunk has it
             return None
         return self._counterparts.of(node)
