@@ -454,3 +454,10 @@ def test_an_import_that_goes_although_it_is_read_is_left_out_and_the_rest_is_not
     draft = generalise([FileEdit("pkg/net.py", home.encode(), after.encode())])
     assert [(part.line, "`bz2` is read" in part.why) for part in draft.files[0].left_out] == [(1, True)]
     assert applied(draft, home).data.decode() == home.replace("'.bz2')", "'.bz2') and False")
+
+
+def test_the_prefix_of_a_string_that_stays_is_no_code():
+    home = "def f(a):\n    raise a.error(u'no %s' % a.name(1))\n"
+    draft = generalise([FileEdit("pkg/net.py", home.encode(), home.replace("u'", "'").replace("a.name", "a.path").encode())])
+    assert draft.files[0].left_out == ()
+    assert applied(draft, home).data.decode() == home.replace("a.name", "a.path")
