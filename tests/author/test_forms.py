@@ -624,6 +624,12 @@ CASES = {
         "def f(a):\n    # why\n    a.clear_errors()\n    a.id = a.b\n",
         "@@ f @@\n-check(a.errors(a.lib) == 0)\n+# why\n+a.clear_errors()\n a.id = $V\n@@ or @@\n-check(a.errors(a.lib) == 0)\n+a.clear_errors()\n",
     ),
+    "a call that stays whole is the part that stays, whatever that is": (
+        "def f(a, power):\n    size = max(power(a, 1), 1 if a.xpu.is_free() else 16)\n",
+        "def f(a, power):\n    size = power(a, 1)\n",
+        "@@ f @@\n-size = max(power(..., 1), 1 if a.xpu.is_free() else 16)\n+size = power(..., 1)\n"
+        "@@ or @@\n-max($V, 1 if a.xpu.is_free() else 16)\n+$V\n",
+    ),
     "one of which little is known may not": (
         "def f(a, b):\n    a.run([b, str(a.port, info=b + 1)])\n",
         "def f(a, b):\n    a.run([b, 'env ' + str(a.port, info=b + 1) + ' -q'])\n",

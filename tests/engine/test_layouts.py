@@ -290,3 +290,15 @@ DECORATED = "class A:\n    @p\n    def f(self):\n        return 1\n\n    x = max
 @pytest.mark.parametrize(("hunk", "expected"), [("-class A:\n+class A(dict):\n     ...\n", DECORATED.replace("class A", "class A(dict)")), ("-class A:\n-    ...\n", "")])
 def test_the_header_of_a_class_ends_before_the_decorator_of_its_first_method(hunk, expected):
     check_transformed(DECORATED, hunk, expected, scope="<module>")
+
+
+@pytest.mark.parametrize("comment", ["# don't", "# ''' a"])
+def test_a_quote_in_a_comment_begins_no_string(comment):
+    body = f"{comment}\nold(a)\ns = '''one\n  two'''\n"
+    inside = body.replace("\n", "\n        ", 2)
+    deeper = body.replace("\n", "\n            ", 2)
+    check_transformed(
+        f"def f(a):\n    if a:\n        {inside}",
+        "-if a:\n-    ...\n+while a:\n+    if a:\n+        ...\n",
+        f"def f(a):\n    while a:\n        if a:\n            {deeper}",
+    )

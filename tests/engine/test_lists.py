@@ -4,6 +4,7 @@ A run tries a sample, always the same one; SITEPATCH_ALL_CORPUS=1 tries every ca
 """
 
 import ast
+import itertools
 import os
 import re
 import sys
@@ -315,3 +316,21 @@ def test_the_other_elements_keep_their_lines_and_comments(name: str) -> None:
             source = source_of(case)
             hunk = case.way(KINDS[name], case.change)
             pytest.fail(f"{case.layout}, {case.way.__name__}\n{source}\n{hunk}\n{run(source, hunk).data.decode()}\n{error}")
+
+
+def led_by_operators() -> Iterator[Tuple[str, str, str]]:
+    """Chains with each operator before its operand, in every layout, and what operands become of them."""
+    for number, gap in ((3, " "), (4, " "), (4, "  # why\n    ")):
+        for breaks in itertools.product([" ", "\n    ", gap], repeat=number - 1):
+            written = NAMES[0] + "".join(f"{between}or {name}" for between, name in zip(breaks, NAMES[1:]))
+            for end in (")", "\n)", "  # end\n)"):
+                for left in itertools.chain.from_iterable(itertools.permutations(NAMES[:number], size) for size in (1, 2)):
+                    yield f"v = ({written}{end}\n", " or ".join(NAMES[:number]), " or ".join([*left, "aa.qq"])
+
+
+def test_several_operands_of_a_chain_go_and_one_comes():
+    cases = list(led_by_operators())
+    for source, old, new in cases if os.environ.get("SITEPATCH_ALL_CORPUS") else Random(7).sample(cases, SAMPLE):
+        ended = run(source, f"-{old}\n+{new}\n", scope="<module>")
+        assert ended.answers[0].problem == "", (source, new)
+        assert ast.dump(ast.parse(ended.data)) == ast.dump(ast.parse(f"v = {new}\n")), (source, new)

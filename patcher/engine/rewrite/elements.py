@@ -6,7 +6,7 @@ import re
 from itertools import islice, product
 from typing import Sequence
 
-from patcher.engine.layout import is_continuation
+from patcher.engine.layout import is_continuation, stretches
 from patcher.engine.lex import LAYOUT, find_outside, scan, tokens
 from patcher.engine.node import Node, same
 from patcher.engine.rewrite.align import Gap, NodePair, align, align_arguments, related
@@ -532,28 +532,45 @@ def _remove_leading(
     edits: Edits, deleted: Sequence[Node], staying: Sequence[Node], row: ElementRow
 ) -> None:
     """Delete elements, each with the separator before it; the first that stays loses its own."""
-    text = row.text
     elements = row.elements
-    for element in deleted:
-        index = elements.index(element)
-        start = row.start_with_separator(index)
-        end = element.outer_end
-        above = elements[index - 1].outer_end if index else 0
-
-        line_end = row.line_end(element)
-        tail = text[end:line_end].strip()
-        has_own_line = row.begins_line(start) and tail[:1] in ("", "#")
-        if has_own_line:
+    for first, last in stretches([elements.index(element) for element in deleted]):
+        above = elements[first - 1].outer_end if first else 0
+        start = row.start_with_separator(first)
+        end = elements[last].outer_end
+        line_end = row.line_end(elements[last])
+        tail = row.text[end:line_end].strip()
+        are_lines = row.begins_line(start) and tail[:1] in ("", "#")
+        if are_lines and "#" not in row.text[start:end]:
             edits.add(row.lines.start(start), line_end, "")
-        elif index and "#" not in text[above:start]:
+        elif first and tail[:1] != "#" and "#" not in row.text[above:end]:
             edits.add(above, end, "")
         else:
-            edits.add(start, end, "")
+            starts = {first: above} if first else {}  # with the blanks before the first one
+            for index in range(first, last + 1):
+                _remove_one_leading(edits, index, above=starts.get(index), row=row)
 
-    first = elements.index(staying[0])
-    if first:
-        separator_start = row.start_with_separator(first)
+    first_staying = elements.index(staying[0])
+    if first_staying:
+        separator_start = row.start_with_separator(first_staying)
         edits.add(separator_start, staying[0].outer_start, "")
+
+
+def _remove_one_leading(edits: Edits, index: int, above: int | None, row: ElementRow) -> None:
+    """Delete an element with the separator before it, from the end of the one above if given."""
+    element = row.elements[index]
+    start = row.start_with_separator(index)
+    if _has_own_line_led(element, start, row=row):
+        edits.add(row.lines.start(start), row.line_end(element), "")
+    elif above is not None and "#" not in row.text[above:start]:
+        edits.add(above, element.outer_end, "")
+    else:
+        edits.add(start, element.outer_end, "")
+
+
+def _has_own_line_led(element: Node, start: int, row: ElementRow) -> bool:
+    """Whether an element has lines of its own that the separator at `start` begins."""
+    tail = row.text[element.outer_end : row.line_end(element)].strip()
+    return row.begins_line(start) and tail[:1] in ("", "#")
 
 
 # insertions --------------------------------------------------------------------------------------
