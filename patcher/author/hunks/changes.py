@@ -621,7 +621,11 @@ def _words_of(node: Node) -> set[str]:
     """The words of a string; none for any other node."""
     if node.literal_kind != "String":
         return set()
-    return set(str(ast.literal_eval(str(node.fields["value"]))).split())
+    try:
+        value = ast.literal_eval(str(node.fields["value"]))
+    except (SyntaxError, ValueError):  # one that this interpreter does not know
+        return set()
+    return set(str(value).split())
 
 
 def _passing_calls(node: Node) -> list[Node]:

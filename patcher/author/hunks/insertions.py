@@ -36,6 +36,7 @@ from patcher.author.hunks.excerpts import (
     verbatim_all,
 )
 from patcher.author.hunks.names import (
+    IMPORTS,
     distinctive_words,
     mentioned_during_import,
     names_bound,
@@ -58,7 +59,6 @@ def _stdlib() -> frozenset[str]:
 _STDLIB = _stdlib()
 _LEAVES = ("Raise", "Return", "Assert", "Break", "Continue")
 """The statements by which code leaves its block."""
-_IMPORTS = frozenset(["Import", "ImportFrom"])
 
 
 class _Insertion(Record):
@@ -257,7 +257,7 @@ class Runs:
                 yield from inside
                 return
         yield from with_context(self.before, place, fragments=alone, near=near)
-        are_imports = all(node.kind in _IMPORTS for node in difference.inserted)
+        are_imports = all(node.kind in IMPORTS for node in difference.inserted)
         if owner is None and above is None and below is not None and are_imports:
             for fragment in alone:
                 lines_at_top = (*fragment.lines, (" ", "..."))
@@ -316,7 +316,7 @@ class Runs:
         if mentioned_during_import(self.before, names):
             return
         kinds = {node.kind for node in difference.inserted}
-        if kinds <= _IMPORTS:
+        if kinds <= IMPORTS:
             if all(is_standard(self.after, node) for node in difference.inserted):
                 imports = tagged("+", self._inserted(difference, below=True).bare)
                 form = Message("an import of the standard library: top of the module")
@@ -475,7 +475,7 @@ def is_telling(difference: Difference) -> bool:
 
     Nothing else imports what an import does.
     """
-    are_imports = all(node.kind in _IMPORTS for node in difference.deleted)
+    are_imports = all(node.kind in IMPORTS for node in difference.deleted)
     return are_imports or len(distinctive_words(difference.deleted)) > 1
 
 

@@ -29,7 +29,8 @@ _COMMON = frozenset(
     ]
 )
 _WORD = re.compile(r"[^\W\d]{4}")
-_IMPORTS = ("Import", "ImportFrom")
+IMPORTS = frozenset(["Import", "ImportFrom"])
+"""The kinds of statements that import."""
 
 
 def names_in(nodes: Sequence[Node]) -> set[str]:
@@ -108,7 +109,7 @@ def _lines_of_imports(module: Tree) -> dict[str, str]:
     """A line for each name that a module imports; of `import a.b` and `import a.c` the last one."""
     lines: dict[str, str] = {}
     for node in module.root.statements():
-        if node.kind not in _IMPORTS:
+        if node.kind not in IMPORTS:
             continue
         head = module.text[node.start : node.items("names")[0].start].rstrip("(\\\r\n\t ")
         for alias in node.items("names"):
@@ -132,7 +133,7 @@ def read_around(before: Tree, found: Sequence[Difference]) -> set[str]:
             continue
         body = owner.node("body") if owner.is_definition else owner
         for statement in body.statements():
-            if statement.kind not in _IMPORTS:
+            if statement.kind not in IMPORTS:
                 names |= _identifiers(_during_import(statement))
     return names
 
@@ -141,7 +142,7 @@ def _without_imports(module: Tree) -> str:
     """The text of a module with `pass` for each import at its margin, its lines as they are."""
     text = module.text
     for node in module.root.statements():
-        if node.kind in _IMPORTS:
+        if node.kind in IMPORTS:
             blank = re.sub(r"[^\r\n]", " ", text[node.start : node.end])
             text = f"{text[: node.start]}pass{blank[len('pass') :]}{text[node.end :]}"
     return text

@@ -238,9 +238,10 @@ class PartMaker:
             return []
         plain = self._at_either_neighbour(_as_if_alone(works), group)
         best = works[0]
-        is_more = not all(best.candidate.covers(form) for form in plain.candidate.forms)
-        is_more = is_more or best.candidate.elsewhere
-        if is_more and plain.candidate.covers(best.candidate) and _holds_wherever(plain, best):
+        covers_all = all(best.candidate.covers(form) for form in plain.candidate.forms)
+        is_enough = covers_all and not best.candidate.elsewhere
+        is_covered = plain.candidate.covers(best.candidate) and _holds_wherever(plain, best)
+        if is_covered and not is_enough:
             best = plain
         for other in works[1:]:
             adds = any(now and not before for before, now in zip(best.held, other.held))
