@@ -7,7 +7,7 @@ from typing import Iterable, Sequence
 
 from patcher.author.hunks.differences import Difference, differences
 from patcher.author.hunks.excerpts import uncommented
-from patcher.author.hunks.names import names_bound, names_in
+from patcher.author.hunks.names import IMPORTS, names_bound, names_in
 from patcher.author.same_code import same_code
 from patcher.author.spatch_draft import FileEdit, LeftOut
 from patcher.engine.tree import Tree
@@ -49,7 +49,7 @@ class Leftovers:
         if difference.kind != "run" or difference.inserted:
             return False
         for node in difference.deleted:
-            if node.kind not in ("Import", "ImportFrom"):
+            if node.kind not in IMPORTS:
                 return False
         return names_bound(difference.deleted) <= names_in(self.after.root.statements())
 
