@@ -546,6 +546,17 @@ def test_a_file_without_lines_is_new_or_an_empty_one_that_is_there(tmp_path, nam
     assert (world.path / "demo" / name).exists() == (name == "empty.py")
 
 
+@pytest.mark.parametrize("name", ["new.py", "news/9647.bugfix", "empty.py"])
+def test_a_file_without_lines_is_that_in_further_releases_too(tmp_path, name):
+    files = {"demo/__init__.py": "", "demo/empty.py": "", "demo/m.py": M, "demo/news/1.bugfix": "One.\n"}
+    world = World(tmp_path, files)
+    folder = another(world, {**files, "demo/m.py": M.replace("path", "source")}).path
+    text = f"--- demo/{name}\n+++ demo/{name}\n@@ -0,0 +1,2 @@\n+A = 1\n+B = A\n"
+    outcome = run(world, diff() + text, also=(str(folder),))
+    assert outcome.ok
+    assert [release.state for release in outcome.releases] == ["applicable"]
+
+
 @pytest.mark.parametrize("twice", [False, True])
 def test_the_only_other_file_with_the_lines_is_named_and_taken_on_request(tmp_path, twice):
     world = World(tmp_path, {"demo/__init__.py": "", "demo/core.py": M, **({"demo/old.py": M} if twice else {})})

@@ -204,11 +204,16 @@ class InstalledSources:
         return self._missing(section, parts, found=whole)
 
     def _as_installed(self, section: Section) -> Section:
-        """A section with the path that is installed, of the two that it may have."""
-        if section.other and not self._is_there(section):
+        """A section with the path that is installed, of the two that it may have.
+
+        Where none is and nothing is deleted, it is a new file.
+        """
+        is_there = self._is_there(section)
+        if section.other and not is_there:
             other = section._replace(path=section.other, other="")
-            return other if self._is_there(other) else section
-        return section
+            if self._is_there(other):
+                return other.settled(is_there=True)
+        return section.settled(is_there=is_there)
 
     def _is_there(self, section: Section) -> bool:
         """Whether a file is installed that a section names with its whole path."""
@@ -271,8 +276,6 @@ class InstalledSources:
         None for any other section.
         """
         if section.new is None or _is_beside(parts):
-            return None
-        if section.hunks and self._is_there(section):  # it may be there without a line
             return None
         homes: list[tuple[str, Located]] = []
         for path in self._ends(parts):

@@ -100,6 +100,16 @@ class Section(Record):
     origin: str = ""
     other: str = ""
 
+    def settled(self, *, is_there: bool) -> Section:
+        """The same as a new file or as a change, of a section that may be either.
+
+        Args:
+            is_there: whether the file is installed.
+        """
+        if self.new is None or not self.hunks:
+            return self
+        return self._replace(new=None) if is_there else self._replace(hunks=(), refused=_NEW)
+
 
 class DiffProblem(Record):
     """What is wrong with a diff, and in which line (1-based)."""
