@@ -203,11 +203,7 @@ class Node:
 
     def walk(self) -> Iterator[Node]:
         """This node and all its descendants, in the order of the fields."""
-        waiting = [self]
-        while waiting:
-            node = waiting.pop()
-            yield node
-            waiting += reversed(node.children())
+        return self.reachable(module=False)
 
     def reachable(self, module: bool) -> Iterator[Node]:
         """As `walk`; with `module` without the bodies of definitions (format rule 2)."""

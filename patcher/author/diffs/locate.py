@@ -208,6 +208,8 @@ class InstalledSources:
 
         Where none is and nothing is deleted, it is a new file.
         """
+        if not section.other and not section.may_be_new:
+            return section
         is_there = self._is_there(section)
         if section.other and not is_there:
             other = section._replace(path=section.other, other="")

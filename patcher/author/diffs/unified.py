@@ -100,13 +100,18 @@ class Section(Record):
     origin: str = ""
     other: str = ""
 
+    @property
+    def may_be_new(self) -> bool:
+        """Whether it is a new file or the change of an empty one, which it does not say."""
+        return self.new is not None and bool(self.hunks)
+
     def settled(self, *, is_there: bool) -> Section:
         """The same as a new file or as a change, of a section that may be either.
 
         Args:
             is_there: whether the file is installed.
         """
-        if self.new is None or not self.hunks:
+        if not self.may_be_new:
             return self
         return self._replace(new=None) if is_there else self._replace(hunks=(), refused=_NEW)
 
@@ -315,8 +320,8 @@ class _Reader:
             path = before  # the other one may be `m.py.orig`
         text: bytes | None = None
         # without a time the file may be new, or there without a line
-        may_be_new = bool(hunks) and hunks[0].start == 0 and not has_old
-        if refused == _NEW or (not refused and may_be_new):
+        is_empty = bool(hunks) and hunks[0].start == 0 and not has_old
+        if refused == _NEW or (not refused and is_empty):
             text = b"".join(b"".join(hunk.side("+")) for hunk in hunks)
         self.sections.append(
             Section(

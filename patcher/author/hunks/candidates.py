@@ -9,7 +9,13 @@ from itertools import chain, combinations, dropwhile, islice
 from typing import Iterator, Sequence
 
 from patcher.author.hunks.changes import Changes
-from patcher.author.hunks.context import UNANNOTATED, Candidate, Fragment, alone_and_around
+from patcher.author.hunks.context import (
+    UNANNOTATED,
+    Candidate,
+    Fragment,
+    alone_and_around,
+    is_comment,
+)
 from patcher.author.hunks.differences import BlockRange, Difference
 from patcher.author.hunks.excerpts import Line, enclosed, tagged, verbatim_all
 from patcher.author.hunks.insertions import Runs
@@ -83,7 +89,7 @@ class Candidates:
             form = Message("without its neighbours")
             yield Candidate(scope, _dedented(alone), form=form)
             if _are_expressions(group):  # a comment would have no place
-                code = [line for line in alone if not line[1].lstrip().startswith("#")]
+                code = [line for line in alone if not is_comment(line[1])]
                 yield Candidate(scope, _dedented(code), form=form)
         if len(group) > 1 or not group[0].pairs:
             return
@@ -97,8 +103,7 @@ class Candidates:
                 yield Candidate(scope, header, form=form, otherwise=UNANNOTATED)
         opened = self.changes.opened_assignment(group[0], best.lines)
         if opened:
-            form = Message("the statement, what did not change left open")
-            yield Candidate(scope, opened, form=form)
+            yield opened.in_scope(scope)
         keywords = self.changes.keywords(group[0])
         if keywords:
             yield Candidate(scope, keywords, form=Message("whatever else is passed"))

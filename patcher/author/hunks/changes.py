@@ -138,21 +138,21 @@ class Changes:
                     ways.append(Fragment((*deleted, *tagged("+", layout)), form))
         return ways
 
-    def opened_assignment(self, difference: Difference, lines: Sequence[Line]) -> tuple[Line, ...]:
-        """The lines of an assignment, what did not change left open.
+    def opened_assignment(self, difference: Difference, lines: Sequence[Line]) -> Fragment | None:
+        """An assignment, what did not change left open.
 
-        Empty unless these `lines` are those of an expression of it with parts that could be left
+        None unless these `lines` are those of an expression of it with parts that could be left
         open: open, it may be in several places, of which the assigned name tells one.
         """
         pairs = difference.pairs
         if pairs[0][0].kind != "Assign":
-            return ()
+            return None
         for index in range(1, len(pairs)):
             old, new = pairs[index]
             is_open = old.is_expression and new.is_expression and bool(elided(pairs[index:]))
             if is_open and tuple(lines) == self._replaced(old, new, holes=()):
-                return self.statement(difference)[0].lines
-        return ()
+                return self.statement(difference)[0]
+        return None
 
     def keywords(self, difference: Difference) -> tuple[Line, ...]:
         """A statement whose call is written with the changed keywords, strings and constants only.

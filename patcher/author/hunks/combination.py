@@ -51,6 +51,7 @@ class Combination:
             together = self._together(parts)
             if not together.failed:
                 return self._compatible(parts, together.result)
+            # tried before a part may be left without a candidate
             fewer = {index: self._with_fewer_forms(parts, index) for index in together.failed}
             for index, why in together.failed.items():
                 parts[index] = fewer[index] or self.maker.next_best(parts[index], why)

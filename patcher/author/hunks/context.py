@@ -89,7 +89,7 @@ class Candidate(Record):
         for tag, line in self.lines:
             if tag != " ":
                 is_above = False
-            elif _is_no_code(line) or own_header.match(line):
+            elif line.strip() in ("", "...") or is_comment(line) or own_header.match(line):
                 continue
             elif is_above:
                 above += 1
@@ -158,10 +158,9 @@ def _written(lines: Iterable[Line]) -> str:
     return text
 
 
-def _is_no_code(line: str) -> bool:
-    """Whether a line is blank, a run or a comment."""
-    stripped = line.strip()
-    return stripped in ("", "...") or stripped.startswith("#")
+def is_comment(code: str) -> bool:
+    """Whether the code of a line is a comment alone."""
+    return code.lstrip().startswith("#")
 
 
 def _has_code(line: Line) -> bool:

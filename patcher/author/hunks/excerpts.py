@@ -537,7 +537,7 @@ def forms(
         add(holes, Message("its arguments left open"))
         if len(args) > 1 and args[0].kind == "String" and not literals:
             add([left_open(args[1:])], Message("its first argument"))
-        named = {arg for arg in args if names_in([arg]) & names}
+        named = {arg for arg in args if names and names_in([arg]) & names}
         stay = named | _literals(args)
         if named and len(stay) < len(args):
             holes = [left_open(run) for run, _ in _grouped(zip(args, args), stay)]

@@ -122,8 +122,7 @@ class Runs:
             if bare != inserted:
                 layouts.append(bare)
         else:
-            blank = self._blank(difference)
-            layouts = [[""] * blank, []] if blank else [[]]
+            layouts = self._blank_lines(difference)
 
         form = Message("the code that goes")
         fragments: list[Fragment] = []
@@ -167,6 +166,11 @@ class Runs:
         yield from with_context(self.before, place, fragments=fragments, near=near)
         if little:
             yield from alone
+
+    def _blank_lines(self, difference: Difference) -> list[list[str]]:
+        """The lines in the place of deleted statements: those that are blank, and none."""
+        blank = self._blank(difference)
+        return [[""] * blank, []] if blank else [[]]
 
     def _blank(self, difference: Difference) -> int:
         """How many blank lines more than the engine leaves are in the place of deleted statements.
@@ -413,12 +417,11 @@ class Runs:
         """Candidates for definitions that are deleted, by their headers, whatever is in them."""
         if difference.inserted or not all(node.is_definition for node in difference.deleted):
             return
-        written = len(verbatim_all(self.before, difference.deleted))
         deleted: list[str] = []
         for node in difference.deleted:
             deleted += open_definition(self.before, node)
-        for fragment in self._whole(difference):
-            lines = (*tagged("-", deleted), *fragment.lines[written:])
+        for blank in self._blank_lines(difference):
+            lines = (*tagged("-", deleted), *tagged("+", blank))
             form = Message("the header of what goes, whatever is in it")
             yield Candidate(difference.before.scope, lines, form=form)
 

@@ -11,7 +11,7 @@ from typing import Iterable, Iterator, Sequence
 
 from patcher.author.hunks.candidates import Candidates
 from patcher.author.hunks.checker import CheckedCandidate, Checker
-from patcher.author.hunks.context import RENAMED, Candidate
+from patcher.author.hunks.context import RENAMED, Candidate, is_comment
 from patcher.author.hunks.differences import Difference, kept_in
 from patcher.author.hunks.insertions import is_guard, is_telling
 from patcher.author.hunks.renamed import renamed, under_other_name
@@ -238,10 +238,8 @@ class PartMaker:
             return []
         plain = self._at_either_neighbour(_as_if_alone(works), group)
         best = works[0]
-        covers_all = all(best.candidate.covers(form) for form in plain.candidate.forms)
-        is_enough = covers_all and not best.candidate.elsewhere
         is_covered = plain.candidate.covers(best.candidate) and _holds_wherever(plain, best)
-        if is_covered and not is_enough:
+        if is_covered and not _is_enough(best.candidate, plain.candidate):
             best = plain
         for other in works[1:]:
             adds = any(now and not before for before, now in zip(best.held, other.held))
@@ -393,10 +391,15 @@ def _are_methods(difference: Difference) -> bool:
     return all(node.is_definition for node in difference.inserted)
 
 
+def _is_enough(candidate: Candidate, other: Candidate) -> bool:
+    """Whether a candidate, in the place of the edit, is found wherever a form of another one is."""
+    return not candidate.elsewhere and all(map(candidate.covers, other.forms))
+
+
 def _is_uncommented(checked: CheckedCandidate, other: CheckedCandidate) -> bool:
     """Whether a candidate is another one without the comments that this has as context."""
     lines = other.candidate.lines
-    code = [line for line in lines if not (line[0] == " " and line[1].lstrip().startswith("#"))]
+    code = [line for line in lines if line[0] != " " or not is_comment(line[1])]
     return len(code) < len(lines) and list(checked.candidate.lines) == code
 
 

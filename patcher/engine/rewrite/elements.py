@@ -114,6 +114,10 @@ class ElementRow:
         line_start = self.lines.start(element.outer_start)
         return not is_continuation(self.text, line_start)
 
+    def tail(self, element: Node) -> str:
+        """What stands behind an element on its line, without the blanks around it."""
+        return self.text[element.outer_end : self.line_end(element)].strip()
+
     def separator_end_on_line(self, element: Node) -> int:
         """The offset past the separator behind an element on its line, 0 if none is there."""
         separator_end = self.past_separator(element.outer_end)
@@ -533,21 +537,21 @@ def _remove_leading(
 ) -> None:
     """Delete elements, each with the separator before it; the first that stays loses its own."""
     elements = row.elements
-    for first, last in stretches([elements.index(element) for element in deleted]):
-        above = elements[first - 1].outer_end if first else 0
+    indexes = [elements.index(element) for element in deleted]
+    for first, last in stretches(indexes):
+        above = elements[first - 1].outer_end if first else None
         start = row.start_with_separator(first)
         end = elements[last].outer_end
-        line_end = row.line_end(elements[last])
-        tail = row.text[end:line_end].strip()
+        tail = row.tail(elements[last])
         are_lines = row.begins_line(start) and tail[:1] in ("", "#")
         if are_lines and "#" not in row.text[start:end]:
-            edits.add(row.lines.start(start), line_end, "")
-        elif first and tail[:1] != "#" and "#" not in row.text[above:end]:
+            edits.add(row.lines.start(start), row.line_end(elements[last]), "")
+        elif above is not None and tail[:1] != "#" and "#" not in row.text[above:end]:
             edits.add(above, end, "")
         else:
-            starts = {first: above} if first else {}  # with the blanks before the first one
-            for index in range(first, last + 1):
-                _remove_one_leading(edits, index, above=starts.get(index), row=row)
+            _remove_one_leading(edits, first, above=above, row=row)
+            for index in range(first + 1, last + 1):
+                _remove_one_leading(edits, index, above=None, row=row)
 
     first_staying = elements.index(staying[0])
     if first_staying:
@@ -559,18 +563,12 @@ def _remove_one_leading(edits: Edits, index: int, above: int | None, row: Elemen
     """Delete an element with the separator before it, from the end of the one above if given."""
     element = row.elements[index]
     start = row.start_with_separator(index)
-    if _has_own_line_led(element, start, row=row):
+    if row.begins_line(start) and row.tail(element)[:1] in ("", "#"):
         edits.add(row.lines.start(start), row.line_end(element), "")
     elif above is not None and "#" not in row.text[above:start]:
         edits.add(above, element.outer_end, "")
     else:
         edits.add(start, element.outer_end, "")
-
-
-def _has_own_line_led(element: Node, start: int, row: ElementRow) -> bool:
-    """Whether an element has lines of its own that the separator at `start` begins."""
-    tail = row.text[element.outer_end : row.line_end(element)].strip()
-    return row.begins_line(start) and tail[:1] in ("", "#")
 
 
 # insertions --------------------------------------------------------------------------------------
