@@ -296,7 +296,10 @@ class Changes:
     def _replaced(
         self, old: Node, new: Node, holes: Holes, *, laid_out: bool = False
     ) -> tuple[Line, ...]:
-        """The lines of an expression, the new ones on one line or, if `laid_out`, as edited."""
+        """The lines of an expression or a decorator, each side on one line.
+
+        If `laid_out`, the new side is as edited.
+        """
         lines: list[Line] = []
         for side in self._sides(old, new, holes=holes):
             start, end = side.node.outer_start, side.node.outer_end
@@ -461,11 +464,7 @@ class Changes:
         holes = elided(difference.pairs[1:])
         if not holes:
             return
-        lines: list[Line] = []
-        for side in self._sides(*difference.pairs[1], holes=holes):
-            start, end = side.text.lines.start(side.node.start), side.node.outer_end
-            code = uncommented(excerpt(side.text, start, end, holes=side.holes))
-            lines += tagged(side.tag, on_one_line(code))
+        lines = self._replaced(*difference.pairs[1], holes=holes)
         name = tagged(" ", header(self.before, old))
         form = Message("the decorator that changed, the rest of its lists left open")
         yield Candidate(scope_of(old), (*lines, *name), form=form)
