@@ -6,7 +6,7 @@ patchset are the same operation, and their order does not matter.
 
 from __future__ import annotations
 
-from typing import Callable, Mapping, Protocol, Sequence
+from typing import Callable, Iterator, Mapping, Protocol, Sequence
 
 from patcher.errors import StoreError
 from patcher.facts import Assignment, TargetFile, current_digest
@@ -18,12 +18,15 @@ from patcher.model import (
     AppliedHunks,
     HunkAnswer,
     Rewrite,
+    Splice,
     State,
     Step,
     apply_splices,
 )
 from patcher.planner.changed_context import merge_lines
+from patcher.planner.same_code import of_same_code
 from patcher.record import Record
+from patcher.text.splices import compose
 
 _UNFOUND = (State.NOT_FOUND, State.AMBIGUOUS)
 
@@ -230,6 +233,8 @@ class _Stack:
         result = self._rewriter.rewrite(data, assignment)
         if any(answer.state in _UNFOUND for answer in result.answers):
             result = self._beside_others(data, assignment) or result
+        elif result.splices:
+            result = self._without_code_of_others(data, result, assignment)
         return self._not_upstream(result, assignment)
 
     def _of_gone(self, data: bytes, assignment: Assignment) -> Rewrite:
@@ -258,6 +263,55 @@ class _Stack:
                 names=assignment.names,
             )
         return None
+
+    def _without_code_of_others(
+        self, data: bytes, result: Rewrite, assignment: Assignment
+    ) -> Rewrite:
+        """The result; a conflict where a layer has changed the same code otherwise.
+
+        By another form, or by what it leaves open, a hunk fits what that layer made as well. One
+        that is written for it fits nothing below the layer.
+        """
+        layer = next(self._layers_of_same_code(assignment), None)
+        if layer is None:
+            return result
+        answers = self._with_conflict(layer, result.answers, assignment)
+        return Rewrite(data, (), answers=tuple(answers))
+
+    def _layers_of_same_code(self, assignment: Assignment) -> Iterator[_Layer]:
+        """The layers that have changed what an assignment changes in the lowest text it fits."""
+        before = b""
+        alone: tuple[Splice, ...] = ()
+        changes: tuple[Splice, ...] = ()
+        for layer in self.layers:
+            if not alone:
+                before = layer.before
+                alone = self._rewriter.rewrite(before, assignment).splices
+            if alone:
+                changes = compose(len(before), changes, layer.step.splices)
+                if of_same_code(before, alone, changes):
+                    yield layer
+
+    def _with_conflict(
+        self, layer: _Layer, answers: Sequence[HunkAnswer], assignment: Assignment
+    ) -> Iterator[HunkAnswer]:
+        """The answers, in which the hunks that change the same code as a layer are a conflict."""
+        before = layer.before
+        alone = self._rewriter.rewrite(before, assignment).answers
+        theirs = self._rewriter.rewrite(before, self._assignment_of(layer.step)).answers
+        for answer, own in zip(answers, alone):
+            if answer.state is not State.APPLICABLE:
+                yield answer
+                continue
+            in_the_way = None
+            for other in theirs:
+                if of_same_code(before, own.splices, other.splices):
+                    in_the_way = other
+            # of several .spatch files nobody knows the splices hunk by hunk
+            if in_the_way is None and own.splices:
+                yield answer
+            else:
+                yield _conflict(answer, layer.step.patchset, theirs=in_the_way)
 
     def _not_upstream(self, result: Rewrite, assignment: Assignment) -> Rewrite:
         """The result, in which a change that the pristine file does not have counts as applied.

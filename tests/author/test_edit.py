@@ -82,6 +82,16 @@ def test_a_line_that_an_applied_patchset_wrote_is_reported_with_its_patchset(wor
     assert "sitepatch restore wrote" in ended.err
 
 
+@pytest.mark.parametrize("name", ["above", "zero"])
+def test_a_number_that_an_applied_patchset_wrote_is_reported_with_its_patchset(world, name):
+    replaced = "path.write_text(path.read_text().replace('VALUE = {}', 'VALUE = {}'))"
+    done(world("edit", "demo", "n.py", "--name", "wrote", **editor(world, replaced.format(1, 2))))
+    done(world("apply", "wrote"))
+    ended = done(world("edit", "demo", "n.py", "--name", name, **editor(world, replaced.format(2, 3))), 1)
+    assert "the edit changes a line that wrote wrote: revise that patchset, sitepatch edit wrote" in ended.err
+    assert not (world.cwd / "patchsets" / name).exists()
+
+
 def test_ctrl_c_in_the_editor_keeps_the_copies_and_says_where_they_are(world):
     code = "import os, signal, time\npath.write_text('X = 1\\n')\nos.kill(os.getppid(), signal.SIGINT)\ntime.sleep(1)"
     ended = world("edit", "demo", "m.py", "--name", "mine", **editor(world, code))

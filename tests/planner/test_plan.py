@@ -153,6 +153,70 @@ def test_two_patchsets_that_change_the_same_code_are_a_conflict_that_names_the_o
     assert site.tree() == before
 
 
+RANK = "--- mmengine/dist/utils.py\n@@ get_rank @@\n"
+BY_RANK = "-return int(os.environ.get('RANK', 0))\n+return int(os.environ.get('RANK', {0}))\n"
+WITHOUT_RANK = BY_RANK.replace(" 0", " $number")
+OPEN = {
+    "literal-a": RANK + BY_RANK.format(1) + "@@ or @@\n" + WITHOUT_RANK.format(1),
+    "literal-b": RANK + BY_RANK.format(2) + "@@ or @@\n" + WITHOUT_RANK.format(2),
+    "whatever-it-is": RANK + WITHOUT_RANK.replace("'RANK'", "$X").format(3),
+}
+
+
+@pytest.mark.parametrize("names", list(itertools.permutations(OPEN, 2)))
+def test_a_form_that_leaves_a_literal_open_does_not_take_it_from_another_patchset(site: Site, tmp_path: Path, names: Tuple[str, str]) -> None:
+    """Both are found, one after the other: the second by its other form, in what the first made of the same code."""
+    for name, text in OPEN.items():
+        patchset(tmp_path, name, text)
+    applied, other = names
+    apply(site, applied)
+    before = site.tree()
+    for words in (["apply", other], ["apply", *names], ["check", other]):
+        ended = site(*words, "--patch-dir", "patches")
+        text = ended.out + ended.err
+        assert ended.code == 1, ended
+        # by name the first one in the order of application is there already
+        assert f"{min(names)} changes the same code, in its hunk p.spatch:2" in text, ended
+    assert site.tree() == before
+
+
+def test_of_several_spatch_files_none_takes_a_literal_from_another_patchset(site: Site, tmp_path: Path) -> None:
+    patchset(tmp_path, "literal-a", OPEN["literal-a"])
+    patchset(tmp_path, "series", CONTEXT["two-inserts"])
+    manifest = tmp_path / "patches/series/patchset.toml"
+    manifest.write_text(manifest.read_text().replace('["p.spatch"]', '["p.spatch", "q.spatch"]'))
+    (tmp_path / "patches/series/q.spatch").write_text("The rank.\n\n" + OPEN["literal-b"])
+    apply(site, "literal-a")
+    ended = site("apply", "series", "--patch-dir", "patches")
+    assert ended.code == 1 and "literal-a changes the same code" in ended.out + ended.err, ended
+
+
+LOCAL = "--- mmengine/dist/utils.py\n@@ _init_dist_pytorch @@\n"
+IN_ONE_LINE = {
+    "a-above": LOCAL + "-rank = int(os.environ['RANK'])\n+rank = int(os.environ.get('RANK', 0))\n",
+    "b-below": LOCAL
+    + " rank = int(os.environ['RANK'])\n-local_rank = int(os.environ['LOCAL_RANK'])\n+local_rank = int(os.environ.get('LOCAL_RANK', 0))\n",
+    "c-other-part": LOCAL + "-local_rank = int($X)\n+local_rank = abs($X)\n",
+}
+
+
+def test_a_patchset_that_changes_another_part_of_a_line_is_applied_with_the_others(site: Site, tmp_path: Path) -> None:
+    """The second one is merged by lines: its context is changed by the first."""
+    for name, text in IN_ONE_LINE.items():
+        patchset(tmp_path, name, text)
+        apply(site, name)
+    text = site.file("mmengine/dist/utils.py").read_text()
+    assert "    rank = int(os.environ.get('RANK', 0))\n    local_rank = abs(os.environ.get('LOCAL_RANK', 0))\n" in text
+
+
+def test_every_place_is_changed_even_one_that_another_patchset_inserted(site: Site, tmp_path: Path) -> None:
+    patchset(tmp_path, "a-more", RANK + "+print(int(0))\n return $RANK\n")
+    patchset(tmp_path, "b-all", RANK.replace(" @@\n", " @@ count=all\n") + "-int($X)\n+float($X)\n")
+    apply(site, "b-all")
+    apply(site, "a-more")
+    assert "    print(float(0))\n    return float(os.environ" in site.file("mmengine/dist/utils.py").read_text()
+
+
 BACKEND = "--- mmengine/dist/utils.py\n@@ init_dist @@\n"
 CONTEXT = {
     "one-changes": BACKEND + "-_init_dist_pytorch(backend, **kwargs)\n+_init_dist_pytorch(backend or 'nccl', **kwargs)\n",

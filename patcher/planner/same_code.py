@@ -1,0 +1,60 @@
+"""Whether two patchsets for one file change the same code of the text below both. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Sequence
+
+from patcher.model import Splice
+from patcher.text.lines import common_ends
+
+_WORD_AT_END = re.compile(rb"\w*\Z")
+_WORD = re.compile(rb"\w*")
+
+
+def of_same_code(before: bytes, splices: Sequence[Splice], others: Sequence[Splice]) -> bool:
+    """Whether splices take away code that others take away as well, and put something else there.
+
+    Args:
+        before: the text of both.
+        splices: what one patchset does to it.
+        others: what another one does.
+    """
+    theirs = [_within_lines(before, other) for other in others]
+    for splice in splices:
+        ours = _within_lines(before, splice)
+        if any(_take_same_code(before, ours, other) for other in theirs):
+            return True
+    return False
+
+
+def _take_same_code(before: bytes, one: Splice, other: Splice) -> bool:
+    """Whether two splices that differ have more than white space in common that they take away."""
+    both = before[max(one.start, other.start) : min(one.end, other.end)]
+    return one != other and bool(both.strip())
+
+
+def _within_lines(before: bytes, splice: Splice) -> Splice:
+    """A splice of whole lines, as a merge makes it, without the words at its ends that stay."""
+    start, end, new = splice
+    is_from_start = start == 0 or before[start - 1 : start] == b"\n"
+    if not is_from_start or not before[start:end].endswith(b"\n") or not new.endswith(b"\n"):
+        return splice
+
+    old = before[start:end]
+    head, tail = common_ends(old, new)
+    head -= len(_word_before(old[:head]))
+    tail -= len(_word_at(old[len(old) - tail :]))
+    return Splice(start + head, end - tail, new=new[head : len(new) - tail])
+
+
+def _word_before(text: bytes) -> bytes:
+    """The beginning of a word, with which a text ends."""
+    found = _WORD_AT_END.search(text)
+    return found.group() if found else b""
+
+
+def _word_at(text: bytes) -> bytes:
+    """The end of a word, with which a text begins."""
+    found = _WORD.match(text)
+    return found.group() if found else b""
