@@ -276,7 +276,7 @@ class _Stack:
         if layer is None:
             return result
         answers = self._with_conflict(layer, result.answers, assignment)
-        return Rewrite(data, (), answers=tuple(answers))
+        return Rewrite(data, (), tuple(answers))
 
     def _layers_of_same_code(self, assignment: Assignment) -> Iterator[_Layer]:
         """The layers that have changed what an assignment changes in the lowest text it fits."""
@@ -294,24 +294,32 @@ class _Stack:
 
     def _with_conflict(
         self, layer: _Layer, answers: Sequence[HunkAnswer], assignment: Assignment
-    ) -> Iterator[HunkAnswer]:
-        """The answers, in which the hunks that change the same code as a layer are a conflict."""
+    ) -> list[HunkAnswer]:
+        """The answers, in which the hunks that change the same code as a layer are a conflict.
+
+        Of several .spatch files nobody knows the splices hunk by hunk: then it is all of them.
+        """
         before = layer.before
         alone = self._rewriter.rewrite(before, assignment).answers
         theirs = self._rewriter.rewrite(before, self._assignment_of(layer.step)).answers
-        for answer, own in zip(answers, alone):
-            if answer.state is not State.APPLICABLE:
-                yield answer
-                continue
+        changing = []
+        meeting = []
+        for index, answer in enumerate(answers):
+            if answer.state is State.APPLICABLE:
+                changing.append(index)
+                if of_same_code(before, alone[index].splices, layer.step.splices):
+                    meeting.append(index)
+
+        result = list(answers)
+        for index in meeting or changing:
             in_the_way = None
             for other in theirs:
-                if of_same_code(before, own.splices, other.splices):
+                if of_same_code(before, alone[index].splices, other.splices):
                     in_the_way = other
-            # of several .spatch files nobody knows the splices hunk by hunk
-            if in_the_way is None and own.splices:
-                yield answer
-            else:
-                yield _conflict(answer, layer.step.patchset, theirs=in_the_way)
+            conflict = _conflict(answers[index], layer.step.patchset, theirs=in_the_way)
+            hint = Message("apply one of them alone, or make one patchset of both")
+            result[index] = conflict._replace(hint=hint)
+        return result
 
     def _not_upstream(self, result: Rewrite, assignment: Assignment) -> Rewrite:
         """The result, in which a change that the pristine file does not have counts as applied.

@@ -180,15 +180,17 @@ def test_a_form_that_leaves_a_literal_open_does_not_take_it_from_another_patchse
     assert site.tree() == before
 
 
-def test_of_several_spatch_files_none_takes_a_literal_from_another_patchset(site: Site, tmp_path: Path) -> None:
-    patchset(tmp_path, "literal-a", OPEN["literal-a"])
-    patchset(tmp_path, "series", CONTEXT["two-inserts"])
+@pytest.mark.parametrize("names", [("literal-a", "series"), ("series", "whatever-it-is")])
+def test_of_several_spatch_files_none_takes_a_literal_from_another_patchset(site: Site, tmp_path: Path, names: Tuple[str, str]) -> None:
+    for name, text in {**OPEN, "series": CONTEXT["two-inserts"]}.items():
+        patchset(tmp_path, name, text)
     manifest = tmp_path / "patches/series/patchset.toml"
     manifest.write_text(manifest.read_text().replace('["p.spatch"]', '["p.spatch", "q.spatch"]'))
     (tmp_path / "patches/series/q.spatch").write_text("The rank.\n\n" + OPEN["literal-b"])
-    apply(site, "literal-a")
-    ended = site("apply", "series", "--patch-dir", "patches")
-    assert ended.code == 1 and "literal-a changes the same code" in ended.out + ended.err, ended
+    apply(site, names[0])
+    ended = site("apply", names[1], "--patch-dir", "patches")
+    assert ended.code == 1 and f"{names[0]} changes the same code" in ended.out + ended.err, ended
+    assert "apply one of them alone, or make one patchset of both" in ended.out + ended.err
 
 
 LOCAL = "--- mmengine/dist/utils.py\n@@ _init_dist_pytorch @@\n"
