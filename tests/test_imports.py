@@ -192,7 +192,7 @@ def test_only_display_prints():
             assert called.isdisjoint({"print", "echo", "secho"}), module.path
 
 
-PURE = {"__future__", "bisect", "typing", "warnings"}
+PURE = {"__future__", "bisect", "string", "typing", "warnings"}
 DECIDING = {  # the modules that decide, and what of ours each may import beside the other ones
     "planner/plan.py": {*MODEL, "facts", "text"},
     "planner/resolve.py": {*MODEL, "facts", "text"},

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
+from string import ascii_letters, digits
 from typing import Sequence
 
 from patcher.model import Splice
 from patcher.text.lines import common_ends
 
-_WORD_AT_END = re.compile(rb"\w*\Z")
-_WORD = re.compile(rb"\w*")
+_WORD = (ascii_letters + digits + "_").encode() + bytes(range(0x80, 0x100))
+"""The bytes of names, numbers and letters that are not ASCII."""
 
 
 def of_same_code(before: bytes, splices: Sequence[Splice], others: Sequence[Splice]) -> bool:
@@ -43,18 +43,6 @@ def _within_lines(before: bytes, splice: Splice) -> Splice:
 
     old = before[start:end]
     head, tail = common_ends(old, new)
-    head -= len(_word_before(old[:head]))
-    tail -= len(_word_at(old[len(old) - tail :]))
+    head = len(old[:head].rstrip(_WORD))
+    tail = len(old[len(old) - tail :].lstrip(_WORD))
     return Splice(start + head, end - tail, new=new[head : len(new) - tail])
-
-
-def _word_before(text: bytes) -> bytes:
-    """The beginning of a word, with which a text ends."""
-    found = _WORD_AT_END.search(text)
-    return found.group() if found else b""
-
-
-def _word_at(text: bytes) -> bytes:
-    """The end of a word, with which a text begins."""
-    found = _WORD.match(text)
-    return found.group() if found else b""
