@@ -34,7 +34,34 @@ CASES = {
     "an insertion below a `try` is below its beginning": (
         "def f(a):\n    try:\n        a.shut()\n        a.end()\n    except OSError:\n        print(a)\n",
         "def f(a):\n    try:\n        a.shut()\n        a.end()\n    except OSError:\n        print(a)\n    a.gone = True\n",
-        "@@ f @@\n try:\n     a.shut()\n     ...\n+a.gone = True\n",
+        "@@ f @@ inside=scope\n try:\n     a.shut()\n     ...\n+a.gone = True\n",
+    ),
+    "a branch that comes first is above the header, whatever is below that, or above what is": (
+        "def f(a):\n    if a.is_posix:  # all\n        if a.is_user or a.is_guest:\n            return 1\n        return 2\n    else:\n        return 3\n",
+        "def f(a):\n    if a.is_haiku:\n        return 0\n    elif a.is_posix:  # all\n        if a.is_user or a.is_guest:\n            return 1\n"
+        "        return 2\n    else:\n        return 3\n",
+        "@@ f @@\n-if a.is_posix:  # all\n+if a.is_haiku:\n+    return 0\n+elif a.is_posix:  # all\n     ...\n"
+        "@@ or @@\n-if $C:\n+if a.is_haiku:\n+    return 0\n+elif $C:\n     if a.is_user or a.is_guest:\n         ...\n     ...\n",
+    ),
+    "several branches that come first are one hunk": (
+        "def f(a):\n    if a.x:\n        return 1\n    elif a.y:\n        return 5\n",
+        "def f(a):\n    if a.v:\n        return 2\n    elif a.w:\n        return 3\n    elif a.x:\n        return 1\n    elif a.y:\n        return 5\n",
+        "@@ f @@\n-if a.x:\n+if a.v:\n+    return 2\n+elif a.w:\n+    return 3\n+elif a.x:\n     ...\n",
+    ),
+    "branches that come first and one that comes last are one hunk": (
+        "def f(a):\n    if a.x:\n        return 1\n    elif a.y:\n        return 5\n",
+        "def f(a):\n    if a.v:\n        return 2\n    elif a.x:\n        return 1\n    elif a.y:\n        return 5\n    else:\n        return 4\n",
+        "@@ f @@\n-if a.x:\n+if a.v:\n+    return 2\n+elif a.x:\n     return 1\n elif a.y:\n     return 5\n+else:\n+    return 4\n",
+    ),
+    "below an import of a function what it imports is left open": (
+        "def f(a):\n    from lib import run as go\n    try:\n        go(a)\n    except OSError:\n        return\n",
+        "def f(a):\n    from lib import run as go\n    a.end()\n    try:\n        go(a)\n    except OSError:\n        return\n",
+        "@@ f @@\n from lib import ...\n+a.end()\n@@ or @@\n+a.end()\n try:\n     go(a)\n",
+    ),
+    "what is last in a function does not go into a block": (
+        "def f(a):\n    b = start(a)\n    send(b, a)\n",
+        "def f(a):\n    b = start(a)\n    send(b, a)\n    a.report()\n",
+        "@@ f @@ inside=scope\n send(..., a)\n+a.report()\n",
     ),
     "of a parameter that stays the annotation is left open": (
         "def f(a: int, b: int = 1, c: str = ''):\n    return a\n",
@@ -277,7 +304,7 @@ CASES = {
     "a comment at the end of a block is not inserted again": (
         "def f(a):\n    send(a)\n\n    # the end\n\n\ndef g(a):\n    send(a)\n",
         "def f(a):\n    send(a)\n\n    # the end\n    return a\n\n\ndef g(a):\n    send(a)\n",
-        "@@ f @@\n send(a)\n+return a\n",
+        "@@ f @@ inside=scope\n send(a)\n+return a\n",
     ),
     "a string that looks like a placeholder is written by its value": (
         'def f(a):\n    return a.get("$HOME")\n',
@@ -287,7 +314,7 @@ CASES = {
     "blanks at the end of a line in a string stay": (
         "def f(a):\n    send(a)\n",
         "def f(a):\n    send(a)\n    text = \"\"\"one  \n  two\"\"\"\n",
-        "@@ f @@\n send(...)\n+text = \"\"\"one  \n+  two\"\"\"\n",
+        "@@ f @@ inside=scope\n send(...)\n+text = \"\"\"one  \n+  two\"\"\"\n",
     ),
     "a line break that comes into a string is a change": (
         "def f(a):\n    send('', a)\n",
@@ -307,7 +334,7 @@ CASES = {
     "what is inserted at the end of a block and below it are two hunks": (
         "def f(a):\n    if a:\n        send(a)\n",
         "def f(a):\n    if a:\n        send(a)\n        print(1)\n    print(2)\n",
-        "@@ f @@\n send(...)\n+print(1)\n\n@@ f @@\n if a:\n     ...\n+print(2)\n",
+        "@@ f @@\n send(...)\n+print(1)\n\n@@ f @@ inside=scope\n if a:\n     ...\n+print(2)\n",
     ),
     "an argument in parentheses is left open as another one is": (
         "def f(a):\n    send((g(a)), [2], 3)\n    return a\n",
@@ -577,7 +604,7 @@ CASES = {
     "an insertion below a loop is below its header, whatever of it shares a name with the new code": (
         "def f(self, doc, b):\n    for a in doc:\n        a.go()\n        self.run(b)\n",
         "def f(self, doc, b):\n    for a in doc:\n        a.go()\n        self.run(b)\n    b.end()\n",
-        "@@ f @@\n for a in doc:\n     ...\n+b.end()\n",
+        "@@ f @@ inside=scope\n for a in doc:\n     ...\n+b.end()\n",
     ),
     "an import below the docstring of a module does not have that as context": (
         '"""Doc.\n\nMore.\n"""\n\nimport a\nb = a\n',

@@ -371,15 +371,25 @@ def test_an_unbound_name_stops_the_import_unless_the_user_allows_it(world):
 
 
 def test_a_name_that_loses_what_binds_it_is_let_pass_and_a_part_is_named_once(world):
-    imports, others = "    import os\n", "elif sys.path:\n    from os import path as os\n"
-    before = f"import sys\n\nif sys.version:\n    import re\n{imports}{others}home = os.sep\n"
-    after = before.replace(imports, "").replace(others, "")
+    bound, others = "    os = sys\n", "elif sys.path:\n    os = sys.path\n"
+    before = f"import sys\n\nif sys.version:\n    import re\n{bound}{others}home = os.sep\n"
+    after = before.replace(bound, "").replace(others, "")
     world = another(world, {**FILES, "demo/n.py": before})
     (world.cwd / "fix.patch").write_text(diff(before, after, "a/demo/n.py"))
     ended = world("import", "fix.patch", "--name", "mine")
     assert ended.code == 1 and "hint: --names os lets it pass\n" in ended.out
     assert ended.out.count("nothing binds it there any more") == 1
     done(world("import", "fix.patch", "--name", "mine", "--names", "os"))
+
+
+def test_an_import_that_goes_although_its_name_is_read_stays_and_the_other_hunks_are_as_they_would_be(world):
+    before = f"import os\n\n{N}\n\ndef home():\n    return os.sep\n"
+    after = before.replace("import os\n\n", "").replace("def value():\n", "def value():\n    print(1)\n")
+    world = another(world, {**FILES, "demo/n.py": before})
+    (world.cwd / "fix.patch").write_text(diff(before, after, "a/demo/n.py"))
+    ended = done(world("import", "fix.patch", "--name", "mine"))
+    assert "left out  demo/n.py:1  `os` is read in line" in ended.out, ended
+    assert "@@ value @@\n def value():\n+    print(1)\n     ...\n" in ended.out
 
 
 def test_a_series_says_how_an_unbound_name_is_let_pass(world):

@@ -35,6 +35,7 @@ class Candidates:
             "change": changes.of_statement,
             "header": changes.of_header,
             "clause": changes.of_clauses,
+            "branches": changes.of_branches,
             "run": runs.run,
         }
 
@@ -116,6 +117,10 @@ class Candidates:
         literals = self.changes.other_literals(group[0])
         if literals:
             yield Candidate(scope, literals, form=Message("whatever the old literal is"))
+
+    def branches(self, difference: Difference) -> Iterator[Candidate]:
+        """Candidates for branches that come first, whatever the condition is that was the first."""
+        yield from self.changes.open_branches(difference)
 
     def wrapped(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for statements that are wrapped, of which they need the headers alone."""

@@ -6,6 +6,7 @@ The most general ones come first.
 from __future__ import annotations
 
 import ast
+from itertools import product
 from typing import Iterator, Sequence
 
 from patcher.author.hunks.context import Candidate, Fragment, alone_and_around, with_context
@@ -24,8 +25,10 @@ from patcher.author.hunks.excerpts import (
     Hole,
     Holes,
     Line,
+    comment_behind_header,
     elided,
     excerpt,
+    forms,
     header,
     heads,
     is_key,
@@ -489,6 +492,8 @@ class Changes:
         """Candidates for clauses that are inserted, deleted or replaced."""
         old, new = difference.pairs[0]
         old_clauses, new_clauses = old.items("clauses"), new.items("clauses")
+        for _, ahead in difference.pairs[1:]:
+            new_clauses = new_clauses[new_clauses.index(ahead) + 1 :]
         first, last = common_ends(list(map(repr, old_clauses)), list(map(repr, new_clauses)))
         old_end, new_end = len(old_clauses) - last, len(new_clauses) - last
         deleted = verbatim_all(self.before, old_clauses[first:old_end])
@@ -512,6 +517,46 @@ class Changes:
         # one of several statements that begin so
         yield from with_context(self.before, BlockRange.of(old), fragments=fragments[:2])
         yield from self.whole(old, new)
+
+    def of_branches(self, difference: Difference) -> Iterator[Candidate]:
+        """Candidates for branches that come ahead of those of an `if`: the code below is a run."""
+        (old, new), (_, first) = difference.pairs
+        above = header(self.before, old)
+        inserted = excerpt(self.after, new.begin, self.after.header_end(first))
+        comment = comment_behind_header(self.before, old)
+        behind = ["", f"  {comment}"] if comment else [""]
+        fragments: list[Fragment] = []
+        for head, more in product(heads(self.before, old), behind):
+            # the comment stays behind the header, which is not the first one any more
+            replaced = [*above[:-1], above[-1] + more]
+            replacing = [*inserted[:-1], inserted[-1] + more]
+            context = tagged(" ", head[len(above) :])
+            lines = (*tagged("-", replaced), *tagged("+", replacing), *context)
+            fragments.append(Fragment(lines, Message("the branches, ahead of the header")))
+        yield from alone_and_around(self.before, difference.before, fragments=fragments)
+        yield from self.whole(old, new)
+
+    def open_branches(self, difference: Difference) -> Iterator[Candidate]:
+        """Branches ahead of an `if` of any condition, by the first statement below it."""
+        (old, new), (_, first) = difference.pairs
+        below, *more = old.node("body").statements()
+        if len(distinctive_words(below.header() or [below])) < 2:
+            return
+        condition, other = old.header()[0], first.header()[0]
+        hole = (condition.outer_start, condition.outer_end, "$C")
+        deleted = excerpt(self.before, old.begin, self.before.header_end(old), holes=[hole])
+        hole = (other.outer_start, other.outer_end, "$C")
+        inserted = excerpt(self.after, new.begin, self.after.header_end(first), holes=[hole])
+        body = list(forms(self.before, below)[0].lines)
+        if more:
+            body.append("...")
+        context = [self.before.indent + line for line in body]
+        lines = (*tagged("-", deleted), *tagged("+", inserted), *tagged(" ", context))
+        yield Candidate(
+            difference.before.scope,
+            lines,
+            form=Message("whatever the condition is, by the statement below it"),
+        )
 
     def _opened_clauses(self, clauses: Sequence[Node]) -> list[Line]:
         """The headers of clauses, as context."""

@@ -46,6 +46,7 @@ class Combination:
         Hunks that conflict are replaced by their next candidates, or by one hunk for the statement
         around them, or left out.
         """
+        parts = self._without_needed_imports(parts)
         for _ in range(_ROUNDS):
             parts = self._filled(parts)
             together = self._together(parts)
@@ -64,6 +65,24 @@ class Combination:
             parts = [part for at, part in enumerate(parts) if at not in together.failed]
             together = self._together(parts)
         return self._compatible(parts, together.result)
+
+    def _without_needed_imports(self, parts: list[Part]) -> list[Part]:
+        """The parts without those that delete imports of names which are still read.
+
+        These are left out. Else each hunk would be replaced: the result of all of them is refused.
+        """
+        for part in list(parts):
+            if not part.work or not all(map(self.leftovers.only_unbinds, part.differences)):
+                continue
+            index = parts.index(part)
+            others = [each for each in parts if each is not part]
+            problem = self._together(parts).failed.get(index)
+            if problem is None or self._together(others).failed:
+                continue
+            if all(self._fails(parts, index, checked.candidate) for checked in part.work):
+                self.leftovers.add(part.differences, problem)
+                parts = others
+        return parts
 
     def _with_fewer_forms(self, parts: Sequence[Part], index: int) -> Part | None:
         """A part without the further forms for which its hunk fails; None where all fail.

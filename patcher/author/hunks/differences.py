@@ -65,15 +65,17 @@ class Difference(Record):
 
     Attributes:
         kind: `change` (of a statement or clause), `header` (of a `def` or `class`), `run` (of a
-            block's statements, `deleted` become `inserted`), or `clause` (some clauses of a
-            statement become others).
+            block's statements, `deleted` become `inserted`), `clause` (some clauses of a statement
+            become others), or `branches` (an `if` gets branches ahead of its own).
         before: the statements that differ, in the text before the edit.
         after: the same in the text after the edit.
         span: the characters of the text before the edit that are replaced.
         text: what replaces them.
         start: the offset of `text` in the text after the edit.
         pairs: of a `change` or `header` the pairs from the statement or clause down to the smallest
-            that holds all of the difference; of a `clause` the statement; of a `run` none.
+            that holds all of the difference; of a `clause` or of `branches` the statement, and,
+            where branches come ahead, it with the clause that its first branch is after the edit;
+            of a `run` none.
     """
 
     kind: str
@@ -260,9 +262,34 @@ class _Comparison:
                 spans = self.headers(pair)
                 yield self.replaced("header", before, after, spans=spans, pairs=_descent(pair))
         elif self.headers_differ(pair):
+            more = self.branches_ahead(pair)
+            if more:
+                yield from self.branches(before, after, pair, more=more)
+                return
             yield self.change(before, after, pair)
         yield from self.bodies(pair)
         yield from self.clauses(before, after, pair)
+
+    def branches_ahead(self, pair: Pair) -> int:
+        """How many branches come ahead of those of an `if`, 0 where it is not that."""
+        old, new = pair
+        if old.kind != "If":
+            return 0
+        for number, clause in enumerate(new.items("clauses"), 1):
+            if clause.kind == "Elif" and not self.headers_differ((old, clause)):
+                return number if self.unchanged(old.node("body"), clause.node("body")) else 0
+        return 0
+
+    def branches(
+        self, before: BlockRange, after: BlockRange, pair: Pair, *, more: int
+    ) -> Iterator[Difference]:
+        """Branches that come ahead of those of an `if`, and what differs in the others."""
+        old, new = pair
+        first = new.items("clauses")[more - 1]
+        spans = self.headers((old, first))
+        spans = (spans[0], (new.begin, spans[1][1]))
+        yield self.replaced("branches", before, after, spans=spans, pairs=(pair, (old, first)))
+        yield from self.clauses(before, after, pair, more=more)
 
     def bodies(self, pair: Pair) -> Iterator[Difference]:
         old, new = pair[0].fields.get("body"), pair[1].fields.get("body")
@@ -282,16 +309,22 @@ class _Comparison:
             return False
         return all(map(self.unchanged, one, other))
 
-    def clauses(self, before: BlockRange, after: BlockRange, pair: Pair) -> Iterator[Difference]:
-        old_clauses, new_clauses = pair[0].items("clauses"), pair[1].items("clauses")
+    def clauses(
+        self, before: BlockRange, after: BlockRange, pair: Pair, *, more: int = 0
+    ) -> Iterator[Difference]:
+        """The differences of clauses; `more` are ahead of them after the edit."""
+        old_clauses, new_clauses = pair[0].items("clauses"), pair[1].items("clauses")[more:]
         old_keys, new_keys = list(map(self.key, old_clauses)), list(map(self.key, new_clauses))
         for i1, i2, j1, j2 in line_edits(old_keys, new_keys):
             old, new = old_clauses[i1:i2], new_clauses[j1:j2]
             if [clause.kind for clause in old] != [clause.kind for clause in new]:
                 old_span = _clause_gap(self.before, pair[0], rows=(i1, i2))
-                new_span = _clause_gap(self.after, pair[1], rows=(j1, j2))
+                new_span = _clause_gap(self.after, pair[1], rows=(j1 + more, j2 + more))
+                pairs = [pair]
+                if more:
+                    pairs.append((pair[0], pair[1].items("clauses")[more - 1]))
                 spans = (old_span, new_span)
-                yield self.replaced("clause", before, after, spans=spans, pairs=(pair,))
+                yield self.replaced("clause", before, after, spans=spans, pairs=tuple(pairs))
                 continue
             for clauses in zip(old, new):
                 if self.headers_differ(clauses):

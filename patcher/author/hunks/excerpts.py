@@ -486,8 +486,17 @@ def verbatim_all(text: Tree, nodes: Iterable[Node]) -> list[str]:
 
 def comment_behind(text: Tree, node: Node) -> str:
     """The comment behind a statement on its last line, "" for none."""
-    line_end = text.lines.end(node.outer_end - 1)
-    tail = text.text[node.outer_end : line_end].strip()
+    return _comment_from(text, node.outer_end)
+
+
+def comment_behind_header(text: Tree, node: Node) -> str:
+    """The comment behind the header of a compound statement, "" for none."""
+    return _comment_from(text, text.header_end(node))
+
+
+def _comment_from(text: Tree, offset: int) -> str:
+    """The comment from an offset on, up to the end of the line; "" where code follows."""
+    tail = text.text[offset : text.lines.end(offset - 1)].strip()
     return tail if tail.startswith("#") else ""
 
 
@@ -517,6 +526,11 @@ def forms(
         lines = excerpt(text, node.begin, node.outer_end, holes=holes)
         found.append(Form(tuple(on_one_line(lines)), words))
 
+    if node.kind == "ImportFrom" and _is_in_function(node):
+        names_imported = node.items("names")
+        if names_imported:
+            add([left_open(names_imported)], Message("what it imports left open"))
+
     value = node.fields.get("value")
     bare: list[Hole] = []
     has_annotation = node.kind == "Assign" and node.fields.get("annotation") is not None
@@ -545,6 +559,12 @@ def forms(
 
     add(bare, Message("all of it"))
     return found
+
+
+def _is_in_function(node: Node) -> bool:
+    """Whether a statement is one of a function, which imports from few modules."""
+    owner = next((each for each in node.ancestors() if each.is_definition), None)
+    return owner is not None and owner.kind == "FunctionDef"
 
 
 def _compound_forms(text: Tree, node: Node) -> list[Form]:

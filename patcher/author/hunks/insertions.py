@@ -260,7 +260,14 @@ class Runs:
             if inside:
                 yield from inside
                 return
-        yield from with_context(self.before, place, fragments=alone, near=near)
+        at_end = below is None and owner is not None and owner.kind == "FunctionDef"
+        beside_above = [fragment.lines for fragment in near] if at_end else []
+        for candidate in with_context(self.before, place, fragments=alone, near=near):
+            if candidate.lines in beside_above:
+                # below a statement inside a block, it would run there alone
+                flags = candidate.flags._replace(inside=inside_of(place.block))
+                candidate = candidate._replace(flags=flags)
+            yield candidate
         are_imports = all(node.kind in IMPORTS for node in difference.inserted)
         if owner is None and above is None and below is not None and are_imports:
             for fragment in alone:

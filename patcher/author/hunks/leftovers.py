@@ -38,10 +38,10 @@ class Leftovers:
             start, end = difference.span
             shown = _shown("-", self.before.text[start:end]) + _shown("+", difference.text)
             line = self.line(difference)
-            code = not self._only_unbinds(difference)
+            code = not self.only_unbinds(difference)
             self.parts.append(LeftOut(self.edit.path, line, text=shown, why=why, code=code))
 
-    def _only_unbinds(self, difference: Difference) -> bool:
+    def only_unbinds(self, difference: Difference) -> bool:
         """Whether a difference only deletes imports, of names that the edited file still uses.
 
         Where such an import stays, nothing is lost.

@@ -293,6 +293,8 @@ class PartMaker:
             return best
         if len(group) > 1 or _is_replaced(difference):
             return self._with_freer(best, group)
+        if difference.kind == "branches":
+            return self._with_each(best, self.candidates.branches(difference), group=group)
         if difference.kind != "run":
             return best
         if difference.deleted and difference.inserted:
@@ -420,7 +422,9 @@ def _holds_wherever(checked: CheckedCandidate, other: CheckedCandidate) -> bool:
 
 def _is_replaced(difference: Difference) -> bool:
     """Whether code is replaced by other code, and not wrapped: another release may have done so."""
-    if difference.kind == "clause" or not difference.deleted or not difference.inserted:
+    if difference.kind in ("clause", "branches"):
+        return False
+    if not difference.deleted or not difference.inserted:
         return False
     wrapped = (kept_in(node, difference.deleted) for node in difference.inserted)
     return difference.kind != "run" or not any(wrapped)
