@@ -27,12 +27,14 @@ from patcher.model import (
     PristineFile,
     Receipt,
     Requested,
+    Splice,
     State,
 )
 from patcher.patchset.manifest import load_patchset
 from patcher.planner.reconcile import reconciled
 from patcher.planner.resolve import resolve
 from patcher.planner.rewriter import REWRITER
+from patcher.planner.same_code import of_same_code
 from patcher.store.status import before_and_after, statuses
 from patcher.verbs.demo import lay_out
 from tests.answers import answer as answer_of
@@ -154,6 +156,7 @@ def test_two_patchsets_that_change_the_same_code_are_a_conflict_that_names_the_o
 
 
 RANK = "--- mmengine/dist/utils.py\n@@ get_rank @@\n"
+LOCAL = "--- mmengine/dist/utils.py\n@@ _init_dist_pytorch @@\n"
 BY_RANK = "-return int(os.environ.get('RANK', 0))\n+return int(os.environ.get('RANK', {0}))\n"
 WITHOUT_RANK = BY_RANK.replace(" 0", " $number")
 OPEN = {
@@ -180,6 +183,53 @@ def test_a_form_that_leaves_a_literal_open_does_not_take_it_from_another_patchse
     assert site.tree() == before
 
 
+def test_of_two_hunks_the_one_that_takes_a_literal_from_another_patchset_is_the_conflict(site: Site, tmp_path: Path) -> None:
+    patchset(tmp_path, "a-other", LOCAL + "-rank = int(os.environ['RANK'])\n+rank = 0\n")
+    patchset(tmp_path, "literal-a", OPEN["literal-a"])
+    patchset(tmp_path, "two-hunks", CONTEXT["two-inserts"] + "\n" + OPEN["literal-b"].partition("\n")[2])
+    apply(site, "a-other", "literal-a")
+    ended = site("apply", "two-hunks", "--patch-dir", "patches")
+    text = ended.out + ended.err
+    assert ended.code == 1 and re.search("^conflict +two-hunks .* get_rank$", text, re.MULTILINE), ended
+    assert text.count("literal-a changes the same code, in its hunk p.spatch:2") == 1 and "a-other" not in text, ended
+    assert not re.search("^conflict +two-hunks .* init_dist$", text, re.MULTILINE), ended
+
+
+def test_a_patchset_that_makes_a_change_of_another_one_and_one_more_is_applied_with_it(site: Site, tmp_path: Path) -> None:
+    imports = "\n@@ <module> @@\n import os\n+import errno\n"
+    every = RANK.replace(" @@\n", " @@ count=all\n") + "-int($X)\n+float($X)\n"
+    patchset(tmp_path, "a-one", RANK + "-int($X)\n+float($X)\n")
+    patchset(tmp_path, "b-more", every + imports)
+    apply(site, "a-one")
+    apply(site, "b-more")
+    text = site.file("mmengine/dist/utils.py").read_text()
+    assert "import errno\n" in text and "    return float(os.environ" in text
+
+
+def test_two_patchsets_that_wrap_the_same_statements_are_both_applied(site: Site, tmp_path: Path) -> None:
+    """Of the statements they take away the indentation alone."""
+    hunk = BACKEND + "-_init_dist_pytorch($B, **$K)\n+{}:\n+    _init_dist_pytorch($B, **$K)\n"
+    patchset(tmp_path, "a-if", hunk.format("if backend"))
+    patchset(tmp_path, "b-for", hunk.format("for _ in kwargs"))
+    apply(site, "a-if")
+    apply(site, "b-for")
+    wrapped = "        if backend:\n            for _ in kwargs:\n                _init_dist_pytorch(backend, **kwargs)\n"
+    assert wrapped in site.file("mmengine/dist/utils.py").read_text()
+
+
+def test_the_blank_line_between_two_statements_that_go_is_no_code() -> None:
+    assert not of_same_code(b"a()\n\nb()\n", [Splice(0, 5, b"")], [Splice(4, 9, b"")])
+    assert of_same_code(b"a()\n\nb()\n", [Splice(0, 3, b"c()")], [Splice(0, 9, b"")])
+
+
+def test_two_patchsets_that_delete_statements_beside_each_other_are_both_applied(site: Site, tmp_path: Path) -> None:
+    patchset(tmp_path, "a-rank", LOCAL + "-rank = int(os.environ['RANK'])\n+rank = 0\n")
+    patchset(tmp_path, "b-local", LOCAL + "-local_rank = int(os.environ['LOCAL_RANK'])\n+local_rank = 0\n")
+    apply(site, "a-rank")
+    apply(site, "b-local")
+    assert "    rank = 0\n    local_rank = 0\n" in site.file("mmengine/dist/utils.py").read_text()
+
+
 @pytest.mark.parametrize("names", [("literal-a", "series"), ("series", "whatever-it-is")])
 def test_of_several_spatch_files_none_takes_a_literal_from_another_patchset(site: Site, tmp_path: Path, names: Tuple[str, str]) -> None:
     for name, text in {**OPEN, "series": CONTEXT["two-inserts"]}.items():
@@ -193,7 +243,6 @@ def test_of_several_spatch_files_none_takes_a_literal_from_another_patchset(site
     assert "apply one of them alone, or make one patchset of both" in ended.out + ended.err
 
 
-LOCAL = "--- mmengine/dist/utils.py\n@@ _init_dist_pytorch @@\n"
 IN_ONE_LINE = {
     "a-above": LOCAL + "-rank = int(os.environ['RANK'])\n+rank = int(os.environ.get('RANK', 0))\n",
     "b-below": LOCAL
