@@ -235,7 +235,7 @@ def copied(
 
 def _deleted(folder: Path, hashes: Mapping[str, str]) -> list[SitepatchError]:
     """The problem of each copy that is gone."""
-    what = Message("was deleted here; that a file is deleted cannot be put into a patchset")
+    what = Message("was deleted here: `--- PATH` and `-...` in the .spatch delete a file")
     problems: list[SitepatchError] = []
     for path in sorted(hashes):
         if not (folder / path).is_file():

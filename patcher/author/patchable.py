@@ -30,6 +30,8 @@ def check_patchable(env: Environment, package: str, file: str) -> None:
             if path.is_file() and site.resolve() in path.resolve().parents:
                 _check_inside(path.resolve().relative_to(site.resolve()), package)
                 return
+    if outside.is_absolute() and not outside.exists():
+        raise UsageError.at(Location(file), "found no such file", _a_file())
     if not outside.is_file():
         script = Path(env.python).parent / outside.name
         if outside.name != file or not script.is_file():
@@ -40,8 +42,11 @@ def check_patchable(env: Environment, package: str, file: str) -> None:
         hint = Message("edit the module that it starts")
         raise UsageError.at(Location(file), problem, hint)
     problem = "is in no site directory of this environment, so it is no installed file"
-    hint = Message("name a file of a package, as `requests/sessions.py`")
-    raise UsageError.at(Location(file), problem, hint)
+    raise UsageError.at(Location(file), problem, _a_file())
+
+
+def _a_file() -> Message:
+    return Message("name a file of a package, as `requests/sessions.py`")
 
 
 def check_text(path: str, data: bytes) -> None:

@@ -102,7 +102,7 @@ class Locator:
             raise AbsentError(
                 "{package} is not installed in {where}",
                 _similar(env, package),
-                package=package,
+                package=package or '""',
                 where=where,
             )
         return _Home(site, places)
@@ -126,7 +126,7 @@ def _holds(place: str, package: str) -> bool:
 
 def _namespace_place(env: Environment, package: str) -> str:
     """The first site directory with a folder of the package; empty if there is none."""
-    for site in env.sites:
+    for site in env.sites if package.isidentifier() else ():  # "" and ".." are other folders
         if is_directory(f"{site}/{package}"):
             return site
     return ""

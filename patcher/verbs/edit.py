@@ -11,6 +11,7 @@ import click
 
 from patcher.author.copies import Copies, check_clean, copied_paths, copy_out, laid_out
 from patcher.author.folder import named_folder, output_folder, own_folder
+from patcher.author.patchable import check_patchable
 from patcher.author.spatch_draft import package_of
 from patcher.display.console import Console
 from patcher.errors import AbsentError, SitepatchError, UsageError
@@ -74,7 +75,12 @@ def _named(env: Environment, word: str) -> tuple[str, str]:
     """The package and the file that a word names, "" for all files.
 
     It is a package, a path in a site directory, a whole path, or the name of a module.
+
+    Raises:
+        UsageError: it is a file that cannot be patched.
     """
+    if "/" in word:
+        check_patchable(env, "", word)
     path = _path_in_site(env, Path(word).absolute())
     if path:
         return package_of(path), path

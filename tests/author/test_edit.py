@@ -123,7 +123,7 @@ def test_a_whole_package_is_opened_with_what_is_applied_in_it(world):
     [
         ("path.write_text(path.read_text() + 'X = 1\\n'); sys.exit(3)", "ended with exit code 3, nothing was captured"),
         ("", "nothing was edited"),
-        ("path.unlink()", "demo/m.py: was deleted here"),
+        ("path.unlink()", "demo/m.py: was deleted here: `--- PATH` and `-...` in the .spatch delete a file"),
         ("path.with_name('new.py').write_text('')", "demo/new.py: is not installed: `+++ PATH` in the .spatch adds a file"),
         ("Path({site!r}, 'demo/m.py').write_text('VALUE = 3\\n'); path.write_text('VALUE = 4\\n')", "was changed in"),
         ("path.write_text('def (')", "stopped: no patchset was written\n"),
@@ -236,10 +236,24 @@ def test_a_file_that_cannot_be_patched_is_named_with_the_reason(world, file, why
     named = file.format(site=world.path, bin=programs, cwd=world.cwd)
     ended = done(world("edit", "demo", named, "--name", "mine", "--python", programs / "python", **editor(world, "")), 2)
     assert why in ended.err and copies(world) == [], ended
+    if named.startswith("/") and "not of demo" not in why:  # without the package
+        ended = done(world("edit", named, "--python", programs / "python", **editor(world, "")), 2)
+        assert why in ended.err and copies(world) == [], ended
     if "not of demo" not in why:  # capture takes files of several packages
         word = named if "/" in named else f"demo/{named}"
         ended = done(world("capture", word, "--name", "mine", "--python", programs / "python"), 2)
         assert why in ended.err, ended
+
+
+@pytest.mark.parametrize("word", ["", ".", "..", "/", "../demo", "/no/such/file.py", "tools/demo-tool"])
+def test_what_is_no_package_is_not_told_to_be_one_that_is_left_over(world, word):
+    """Its folder would be the site directory, or one above."""
+    (world.cwd / "tools").mkdir()
+    (world.cwd / "tools/demo-tool").write_text("#!/usr/bin/python\n")
+    for verb in ("edit", "capture"):
+        ended = world(verb, word, "--name", "mine", **editor(world, ""))
+        assert ended.code in (1, 2) and "remove" not in ended.err and "namespace" not in ended.err, ended
+        assert copies(world) == []
 
 
 def test_a_data_file_named_by_its_whole_path_is_copied_and_not_opened_in_place(world):
