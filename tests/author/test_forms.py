@@ -15,6 +15,35 @@ PROPERTY = """    @property
     def size(self, size: "int") -> None:
         self._size = size
 """
+FOUND_IN_A_LOOP = """def f(self, new: int | None):
+    start(self)
+    items = []
+    for ch in self.parent.items:
+        if ch is self:
+            assert new
+            items.extend(new)
+        else:
+            items.append(ch)
+    self.parent.items = items
+    self.parent.changed()
+    for x in new:
+        x.parent = self.parent
+    stop(self)
+"""
+FOUND_BY_INDEX = """def f(self, new: int | None):
+    start(self)
+    parent = self.parent
+    for i, ch in enumerate(parent.items):
+        if ch is self:
+            break
+    else:
+        raise ValueError(new)
+    parent.items[i] = new
+    parent.changed()
+    for x in new:
+        x.parent = parent
+    stop(self)
+"""
 CASES = {
     "an element that goes from a long tuple, between its neighbours": (
         TABLE,
@@ -52,6 +81,42 @@ CASES = {
         "def f(a):\n    if a.x:\n        return 1\n    elif a.y:\n        return 5\n",
         "def f(a):\n    if a.v:\n        return 2\n    elif a.x:\n        return 1\n    elif a.y:\n        return 5\n    else:\n        return 4\n",
         "@@ f @@\n-if a.x:\n+if a.v:\n+    return 2\n+elif a.x:\n     return 1\n elif a.y:\n     return 5\n+else:\n+    return 4\n",
+    ),
+    "calls beside one another that change alike are told by their arguments": (
+        "def f(h):\n    h.pop(h.one, None)\n    h.pop(h.two, None)\n    h.pop(h.three, None)\n    h.pop(h.four, None)\n",
+        "def f(h):\n    h.popall(h.one, None)\n    h.popall(h.two, None)\n    h.popall(h.three, None)\n    h.pop(h.four, None)\n",
+        "@@ f @@\n-h.pop(h.one, None)\n+h.popall(h.one, None)\n\n@@ f @@\n-h.pop(h.two, None)\n+h.popall(h.two, None)\n\n"
+        "@@ f @@\n-h.pop(h.three, None)\n+h.popall(h.three, None)\n",
+    ),
+    "where no smaller part of a function is safe, it is written from the first statement that changed to the last": (
+        FOUND_IN_A_LOOP,
+        FOUND_BY_INDEX,
+        """@@ f @@
+-items = []
+-for ch in self.parent.items:
++parent = self.parent
++for i, ch in enumerate(parent.items):
+     if ch is self:
+-        assert new
+-        items.extend(new)
+-    else:
+-        items.append(ch)
+-self.parent.items = items
+-self.parent.changed()
++        break
++else:
++    raise ValueError(new)
++parent.items[i] = new
++parent.changed()
+ for x in new:
+-    x.parent = self.parent
++    x.parent = parent
+""",
+    ),
+    "of two statements with one header and one `else` the right one is told by how it begins": (
+        "def f(a):\n    if a.x:\n        a.one()\n        a.end()\n    else:\n        a.stop()\n    if a.x:\n        a.two()\n        a.end()\n    else:\n        a.stop()\n",
+        "def f(a):\n    if a.x:\n        a.one()\n        a.end()\n    else:\n        a.stop()\n    if a.x:\n        a.two()\n        a.end()\n    else:\n        a.check()\n        a.stop()\n",
+        "@@ f @@\n if a.x:\n     a.two()\n     ...\n else:\n+    a.check()\n     ...\n",
     ),
     "below an import of a function what it imports is left open": (
         "def f(a):\n    from lib import run as go\n    try:\n        go(a)\n    except OSError:\n        return\n",
@@ -384,8 +449,7 @@ CASES = {
     "a clause of one of several statements of a module is named by how the statement begins": (
         "try:\n    import one\n    ONE = True\nexcept Exception:\n    ONE = False\ntry:\n    import two\n    TWO = True\nexcept Exception:\n    TWO = False\n",
         "try:\n    import one\n    ONE = True\nexcept Exception as error:\n    print(error)\n    ONE = False\ntry:\n    import two\n    TWO = True\nexcept Exception:\n    TWO = False\n",
-        "@@ <module> @@\n try:\n     import one\n     ...\n-except Exception:\n+except Exception as error:\n\n"
-        "@@ <module> @@\n+print(error)\n ONE = False\n",
+        "@@ <module> @@\n try:\n     import one\n     ...\n-except Exception:\n+except Exception as error:\n+    print(error)\n     ...\n",
     ),
     "a clause of one of several statements of a module that begin alike is named by what the statement has": (
         "try:\n    import one\n    ONE = True\nexcept Exception:\n    ONE = False\ntry:\n    import one\n    TWO = True\nexcept Exception:\n    TWO = False\n",

@@ -28,7 +28,6 @@ from patcher.author.hunks.excerpts import (
     comment_behind_header,
     elided,
     excerpt,
-    forms,
     header,
     heads,
     is_key,
@@ -37,6 +36,7 @@ from patcher.author.hunks.excerpts import (
     kept_calls,
     left_open,
     on_one_line,
+    open_beginning,
     opened,
     tagged,
     unannotated_runs,
@@ -75,18 +75,13 @@ class Changes:
         self.before, self.after = before, after
 
     def whole(self, old: Node, new: Node) -> Iterator[Candidate]:
-        """A statement replaced by another one, with the lines that both have as context."""
-        old_lines, new_lines = verbatim(self.before, old), verbatim(self.after, new)
-        lines: list[Line] = []
-        at = 0
-        for old_start, old_end, new_start, new_end in line_edits(old_lines, new_lines):
-            lines += tagged(" ", old_lines[at:old_start])
-            lines += tagged("-", old_lines[old_start:old_end])
-            lines += tagged("+", new_lines[new_start:new_end])
-            at = old_end
-        lines += tagged(" ", old_lines[at:])
+        """A statement replaced by another one, with the lines that both have as context.
 
-        diff, scope, place = tuple(lines), scope_of(old), BlockRange.of(old)
+        First without its header, and without the statements in it that stay at either end.
+        """
+        yield from self._inside(old, new)
+        old_lines, new_lines = verbatim(self.before, old), verbatim(self.after, new)
+        diff, scope, place = _as_diff(old_lines, new_lines), scope_of(old), BlockRange.of(old)
         replaced = (*tagged("-", old_lines), *tagged("+", new_lines))
         yield Candidate(scope, diff, form=Message("all of the statement: nothing smaller is safe"))
         yield Candidate(scope, replaced, form=Message("all of the statement, replaced"))
@@ -95,6 +90,24 @@ class Changes:
             yield Candidate(place.scope, diff, form=form)
         fragment = Fragment(diff, Message("all of the statement"))
         yield from with_context(self.before, place, fragments=[fragment])
+
+    def _inside(self, old: Node, new: Node) -> Iterator[Candidate]:
+        """The statements of a compound one from the first that changed to the last.
+
+        None where something else changed, too.
+        """
+        if differing_fields(old, new) != ["body"]:
+            return
+        old_nodes, new_nodes = old.node("body").statements(), new.node("body").statements()
+        first, last = common_ends(list(map(repr, old_nodes)), list(map(repr, new_nodes)))
+        old_nodes = old_nodes[first : len(old_nodes) - last]
+        new_nodes = new_nodes[first : len(new_nodes) - last]
+        if not old_nodes or not new_nodes:
+            return
+        old_lines = excerpt(self.before, old_nodes[0].begin, old_nodes[-1].outer_end)
+        new_lines = excerpt(self.after, new_nodes[0].begin, new_nodes[-1].outer_end)
+        form = Message("all of the statements that changed, and what is between them")
+        yield Candidate(scope_of(old), _as_diff(old_lines, new_lines), form=form)
 
     # an expression, or a statement that changed -------------------------------------------------
     def of_statement(self, difference: Difference) -> Iterator[Candidate]:
@@ -539,7 +552,7 @@ class Changes:
     def open_branches(self, difference: Difference) -> Iterator[Candidate]:
         """Branches ahead of an `if` of any condition, by the first statement below it."""
         (old, new), (_, first) = difference.pairs
-        below, *more = old.node("body").statements()
+        below = old.node("body").statements()[0]
         if len(distinctive_words(below.header() or [below])) < 2:
             return
         condition, other = old.header()[0], first.header()[0]
@@ -547,11 +560,8 @@ class Changes:
         deleted = excerpt(self.before, old.begin, self.before.header_end(old), holes=[hole])
         hole = (other.outer_start, other.outer_end, "$C")
         inserted = excerpt(self.after, new.begin, self.after.header_end(first), holes=[hole])
-        body = list(forms(self.before, below)[0].lines)
-        if more:
-            body.append("...")
-        context = [self.before.indent + line for line in body]
-        lines = (*tagged("-", deleted), *tagged("+", inserted), *tagged(" ", context))
+        context = tagged(" ", open_beginning(self.before, old))
+        lines = (*tagged("-", deleted), *tagged("+", inserted), *context)
         yield Candidate(
             difference.before.scope,
             lines,
@@ -564,6 +574,19 @@ class Changes:
         for clause in clauses:
             lines += tagged(" ", opened(self.before, clause))
         return lines
+
+
+def _as_diff(old_lines: Sequence[str], new_lines: Sequence[str]) -> tuple[Line, ...]:
+    """Lines that become others, with those that both have as context."""
+    lines: list[Line] = []
+    at = 0
+    for old_start, old_end, new_start, new_end in line_edits(old_lines, new_lines):
+        lines += tagged(" ", old_lines[at:old_start])
+        lines += tagged("-", old_lines[old_start:old_end])
+        lines += tagged("+", new_lines[new_start:new_end])
+        at = old_end
+    lines += tagged(" ", old_lines[at:])
+    return tuple(lines)
 
 
 def _tagged_code(tag: str, text: Tree, nodes: Sequence[Node]) -> list[Line]:

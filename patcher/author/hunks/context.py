@@ -13,7 +13,9 @@ from patcher.author.hunks.excerpts import (
     decorators,
     enclosed,
     forms,
+    header,
     is_one_of_several,
+    open_beginning,
     tagged,
 )
 from patcher.engine.tree import Node, Tree
@@ -301,10 +303,25 @@ def in_headers(text: Tree, place: BlockRange, fragments: Sequence[Fragment]) -> 
                 break
             form = Message("{form}, inside its header", form=fragment.form)
             yield Candidate(scope_of(owner), inside.lines, form=form)
+            if owner.is_clause:
+                yield from _below_first_branch(text, owner, inside)
             if owner.is_clause or owner.parent is None or owner.parent.kind != "Block":
                 break
             outer = BlockRange.of(owner)
             inside = _inside(text, outer, fragment=inside)
+
+
+def _below_first_branch(text: Tree, clause: Node, fragment: Fragment) -> Iterator[Candidate]:
+    """Lines inside the first clause of a statement, below how its own body begins.
+
+    Of several statements with this header and this clause that tells which one it is.
+    """
+    statement = clause.parent
+    if statement is None or statement.items("clauses")[0] is not clause:
+        return
+    above = [*header(text, statement), *open_beginning(text, statement)]
+    form = Message("{form}, below the beginning of the statement", form=fragment.form)
+    yield Candidate(scope_of(statement), (*tagged(" ", above), *fragment.lines), form=form)
 
 
 def in_function(

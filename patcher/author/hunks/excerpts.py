@@ -471,6 +471,18 @@ def heads(text: Tree, node: Node) -> list[list[str]]:
     return [opened(text, node), beginning]
 
 
+def open_beginning(text: Tree, node: Node) -> list[str]:
+    """The body of a compound statement by its first statement, in the most general form of that.
+
+    It is indented, below a header.
+    """
+    first, *more = node.node("body").statements()
+    lines = list(forms(text, first)[0].lines)
+    if more:
+        lines.append("...")
+    return [text.indent + line for line in lines]
+
+
 def verbatim(text: Tree, node: Node) -> list[str]:
     """All of a statement."""
     return excerpt(text, node.begin, node.outer_end)

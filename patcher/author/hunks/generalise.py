@@ -229,8 +229,9 @@ class _PythonFile:
             if index in done or difference.kind != "change":
                 continue
             for candidate in candidates[index]:
-                group = having[candidate.text]
-                if len(group) < 2:
+                group = [at for at in having[candidate.text] if at not in done]
+                # a neighbour may change as well
+                if len(group) < 2 or any(candidate.sides):
                     continue
                 part = self.maker.everywhere(candidate, [found[at] for at in group])
                 if part is not None:
