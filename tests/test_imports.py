@@ -199,7 +199,7 @@ DECIDING = {  # the modules that decide, and what of ours each may import beside
     "planner/reconcile.py": {*MODEL, "facts", "text"},
     "planner/merge.py": {*MODEL, "facts", "text"},
     "planner/changed_context.py": {*MODEL, "facts", "text", "engine"},
-    "planner/same_code.py": {*MODEL, "text"},
+    "planner/same_place.py": {*MODEL, "text"},
 }
 
 

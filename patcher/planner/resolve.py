@@ -24,7 +24,7 @@ from patcher.model import (
     apply_splices,
 )
 from patcher.planner.changed_context import merge_lines
-from patcher.planner.same_code import of_same_code
+from patcher.planner.same_place import are_of_same_place
 from patcher.record import Record
 from patcher.text.splices import compose
 
@@ -272,13 +272,13 @@ class _Stack:
         By another form, or by what it leaves open, a hunk fits what that layer made as well. One
         that is written for it fits nothing below the layer.
         """
-        layer = next(self._layers_of_same_code(assignment), None)
+        layer = next(self._layers_of_same_place(assignment), None)
         if layer is None:
             return result
         answers = self._with_conflict(layer, result.answers, assignment)
         return Rewrite(data, (), tuple(answers))
 
-    def _layers_of_same_code(self, assignment: Assignment) -> Iterator[_Layer]:
+    def _layers_of_same_place(self, assignment: Assignment) -> Iterator[_Layer]:
         """The layers that have changed what an assignment changes in the lowest text it fits."""
         before = b""
         alone: tuple[Splice, ...] = ()
@@ -289,7 +289,7 @@ class _Stack:
                 alone = self._rewriter.rewrite(before, assignment).splices
             if alone:
                 changes = compose(len(before), changes, layer.step.splices)
-                if of_same_code(before, alone, changes):
+                if are_of_same_place(before, alone, changes):
                     yield layer
 
     def _with_conflict(
@@ -307,14 +307,14 @@ class _Stack:
         for index, answer in enumerate(answers):
             if answer.state is State.APPLICABLE:
                 changing.append(index)
-                if of_same_code(before, alone[index].splices, layer.step.splices):
+                if are_of_same_place(before, alone[index].splices, layer.step.splices):
                     meeting.append(index)
 
         result = list(answers)
         for index in meeting or changing:
             in_the_way = None
             for other in theirs:
-                if of_same_code(before, alone[index].splices, other.splices):
+                if are_of_same_place(before, alone[index].splices, other.splices):
                     in_the_way = other
             conflict = _conflict(answers[index], layer.step.patchset, theirs=in_the_way)
             hint = Message("apply one of them alone, or make one patchset of both")

@@ -34,7 +34,7 @@ from patcher.patchset.manifest import load_patchset
 from patcher.planner.reconcile import reconciled
 from patcher.planner.resolve import resolve
 from patcher.planner.rewriter import REWRITER
-from patcher.planner.same_code import of_same_code
+from patcher.planner.same_place import are_of_same_place
 from patcher.store.status import before_and_after, statuses
 from patcher.verbs.demo import lay_out
 from tests.answers import answer as answer_of
@@ -218,8 +218,8 @@ def test_two_patchsets_that_wrap_the_same_statements_are_both_applied(site: Site
 
 
 def test_the_blank_line_between_two_statements_that_go_is_no_code() -> None:
-    assert not of_same_code(b"a()\n\nb()\n", [Splice(0, 5, b"")], [Splice(4, 9, b"")])
-    assert of_same_code(b"a()\n\nb()\n", [Splice(0, 3, b"c()")], [Splice(0, 9, b"")])
+    assert not are_of_same_place(b"a()\n\nb()\n", [Splice(0, 5, b"")], [Splice(4, 9, b"")])
+    assert are_of_same_place(b"a()\n\nb()\n", [Splice(0, 3, b"c()")], [Splice(0, 9, b"")])
 
 
 def test_two_patchsets_that_delete_statements_beside_each_other_are_both_applied(site: Site, tmp_path: Path) -> None:

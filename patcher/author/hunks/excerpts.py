@@ -574,7 +574,7 @@ def forms(
 
 
 def _is_in_function(node: Node) -> bool:
-    """Whether a statement is one of a function, which imports from few modules."""
+    """Whether a statement is inside a function: there the module tells one import from others."""
     owner = next((each for each in node.ancestors() if each.is_definition), None)
     return owner is not None and owner.kind == "FunctionDef"
 

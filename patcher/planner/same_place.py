@@ -1,4 +1,4 @@
-"""Whether two patchsets for one file change the same code of the text below both. Pure."""
+"""Whether two patchsets for one file change the same place of the text below both. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WORD = (ascii_letters + digits + "_").encode() + bytes(range(0x80, 0x100))
 """The bytes of names, numbers and letters that are not ASCII."""
 
 
-def of_same_code(before: bytes, splices: Sequence[Splice], others: Sequence[Splice]) -> bool:
+def are_of_same_place(before: bytes, splices: Sequence[Splice], others: Sequence[Splice]) -> bool:
     """Whether splices take away code that others take away as well, and put something else there.
 
     Args:
@@ -35,7 +35,7 @@ def _take_same_code(before: bytes, one: Splice, other: Splice) -> bool:
 
 
 def _within_lines(before: bytes, splice: Splice) -> Splice:
-    """A splice of whole lines, as a merge makes it, without the words at its ends that stay."""
+    """A splice of whole lines, as a merge makes it, without its ends that stay; no word is cut."""
     start, end, new = splice
     is_from_start = start == 0 or before[start - 1 : start] == b"\n"
     if not is_from_start or not before[start:end].endswith(b"\n") or not new.endswith(b"\n"):
