@@ -27,7 +27,7 @@ from patcher.engine.engine import rewrite
 from patcher.engine.explain import explain
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.engine.tree import Tree
-from patcher.errors import PatchError, SitepatchError, UsageError
+from patcher.errors import Location, PatchError, SitepatchError, UsageError
 from patcher.facts import Assignment, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
@@ -44,6 +44,7 @@ from patcher.patchset.layers import layers_of
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.variants import resolve_options
+from patcher.planner.rewriter import REWRITER
 from patcher.planner.survey import make_plan, read_facts
 from patcher.record import Record
 from patcher.store.status import read_installed, statuses
@@ -171,7 +172,10 @@ class WrittenPatchset(Record):
             assignment = self.assignments.get(edited.key)
             if assignment is None:
                 fresh.append(edited.file.path)
-            result = revise(edited.edit, assignment, others=others)
+            edit, last = edited.edit, assignment
+            if assignment is not None:
+                edit, last = _of_last_patch(edit, assignment)
+            result = revise(edit, last, others=others)
             results.append((edited, result))
             gone += len(result.gone)
             drafts.append(result.draft)
@@ -253,7 +257,6 @@ def written_patchset(env: Environment, name: str, folder: Path | None) -> Writte
 
     Raises:
         UsageError: another one of that name is applied.
-        SitepatchError: several of its patches change one file.
     """
     digests: dict[_FileKey, str] = {}  # of the pristine text of each file in which it is applied
     options: Mapping[str, OptionValue] | None = None
@@ -283,23 +286,9 @@ def written_patchset(env: Environment, name: str, folder: Path | None) -> Writte
 
 
 def _assignments(env: Environment, requested: Requested) -> dict[_FileKey, Assignment]:
-    """The hunks of a patchset for each file.
-
-    Raises:
-        SitepatchError: several of its patches change one file.
-    """
-    assignments: dict[_FileKey, Assignment] = {}
+    """The hunks of a patchset for each file."""
     facts = read_facts(env, Wanted((requested,), fresh=True))
-    for key, (assignment,) in facts.assignments.items():
-        assignments[key] = assignment
-        if len(layers_of(assignment.hunks)) > 1:
-            problem = (
-                "{name}: several of its patches change {path}, and they are not edited together"
-            )
-            hint = Message("capture the edit under another name")
-            name = requested.patchset.name
-            raise SitepatchError(problem, hint, name=name, path=assignment.path)
-    return assignments
+    return {key: assignment for key, (assignment,) in facts.assignments.items()}
 
 
 def _texts_without(
@@ -329,6 +318,29 @@ def _current_text(key: _FileKey, copies: str) -> bytes | None:
 
 
 # the hunks for one file -------------------------------------------------------------------------
+def _of_last_patch(edit: FileEdit, assignment: Assignment) -> tuple[FileEdit, Assignment]:
+    """The part of an edit that the last patch for its file makes, and the hunks that this has.
+
+    The patches before it stay as they are.
+
+    Raises:
+        SitepatchError: one of them does not fit.
+    """
+    *earlier, last = layers_of(assignment.hunks)
+    if not earlier:
+        return edit, assignment
+    hunks = [hunk for layer in earlier for hunk in layer]
+    below = REWRITER.rewrite(edit.before, assignment._replace(hunks=tuple(hunks)))
+    failed = next((answer for answer in below.answers if answer.presumed.failed), None)
+    if failed is not None:
+        problem = "does not fit, and is below what was edited: {why}"
+        where = Location(failed.hunk.origin, failed.hunk.line)
+        hint = Message("sitepatch check {name} --explain", name=assignment.requested.patchset.name)
+        raise SitepatchError.at(where, problem, hint, why=failed.problem)
+    edit = edit._replace(before=below.data)
+    return edit, assignment._replace(hunks=last)
+
+
 def revise(
     edit: FileEdit, assignment: Assignment | None, others: Sequence[Mapping[str, bytes]] = ()
 ) -> RevisedFile:

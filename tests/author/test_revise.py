@@ -140,7 +140,7 @@ def test_cases_are_kept_and_run_and_an_untried_range_is_reported(world):
     assert 'versions = ">=0.9,<=1.1"' in manifest(world)
 
 
-def test_two_patches_of_one_file_and_an_edit_of_another_package_are_refused(tmp_path):
+def test_an_edit_of_another_package_is_refused(tmp_path):
     world = World(tmp_path, {**FILES, "other/__init__.py": "X = 1\n"})
     world.backup()
     captured(world, EDIT)
@@ -149,10 +149,42 @@ def test_two_patches_of_one_file_and_an_edit_of_another_package_are_refused(tmp_
     ended = done(world("capture", "--name", "mine", "--pristine", world.wheel, "demo", "other"), 1)
     assert "other/__init__.py: was edited too, and mine has no hunk for demo 1.0" in ended.err
     assert before == (spatch(world), manifest(world))
-    two = before[1].replace('patches = ["mine.spatch"]', 'patches = ["mine.spatch", "more.spatch"]')
+
+
+def with_second_patch(world):
+    """`mine` of EDIT with a second patch for the same file; what it makes of it."""
+    captured(world, EDIT)
+    world.edit(M)
+    two = manifest(world).replace('patches = ["mine.spatch"]', 'patches = ["mine.spatch", "more.spatch"]')
     (world.cwd / "patchsets/mine/patchset.toml").write_text(two)
-    (world.cwd / "patchsets/mine/more.spatch").write_text("--- demo/m.py\n@@ check @@\n-model\n+bool(model)\n")
-    assert "mine: several of its patches change demo/m.py, and they are not edited together" in done(world("capture", "demo", "--name", "mine"), 1).err
+    (world.cwd / "patchsets/mine/more.spatch").write_text('--- demo/m.py\n@@ check @@\n-"empty"\n+"none"\n')
+    return EDIT.replace("empty", "none")
+
+
+def test_an_edit_of_a_file_that_several_patches_change_goes_into_the_last_of_them(world):
+    made = with_second_patch(world)
+    first, folder = spatch(world), world.cwd / "patchsets/mine"
+    edited = made.replace('"loaded"', '"made"').replace("os.path.basename", "os.path.dirname")
+    done(world("edit", "mine", **editor(world, f"assert path.read_text() == {made!r}\npath.write_text({edited!r})")))
+    more = (folder / "more.spatch").read_text()
+    assert spatch(world) == first and more.startswith('--- demo/m.py\n@@ check @@\n-"empty"\n+"none"\n') and "dirname" in more
+    done(world("apply", "mine"))
+    assert world.text() == edited
+    world.edit(edited.replace('"none"', '"empty"'))
+    done(world("capture", "demo", "--name", "mine", "--adopt"))
+    assert spatch(world) == first and '"none"' not in (folder / "more.spatch").read_text()
+    assert world.text() == edited.replace('"none"', '"empty"')
+    done(world("restore"))
+    assert world.text() == M
+
+
+def test_an_edit_above_a_patch_that_does_not_fit_is_refused_with_its_hunk(world):
+    with_second_patch(world)
+    path = world.cwd / "patchsets/mine/mine.spatch"
+    path.write_text(path.read_text().replace("@@ load @@", "@@ store @@"))
+    world.edit(M.replace('"empty"', '"gone"'))
+    ended = done(world("capture", "demo", "--name", "mine"), 1)
+    assert "mine.spatch:4: does not fit, and is below what was edited: " in ended.err and "there is no `store` in this file\n" in ended.err
 
 
 def test_edit_opens_the_files_as_the_patchset_makes_them(world):
