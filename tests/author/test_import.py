@@ -392,6 +392,18 @@ def test_an_import_that_goes_although_its_name_is_read_stays_and_the_other_hunks
     assert "@@ value @@\n def value():\n+    print(1)\n     ...\n" in ended.out
 
 
+def test_a_name_that_an_import_loses_although_it_is_read_stays_and_stops_nothing(world):
+    before = "from os import (\n    path,\n    sep,\n)\n\n\ndef home():\n    print(path)\n    return sep\n"
+    after = before.replace("    sep,\n", "").replace("    print(path)\n", "    print(path, 1)\n")
+    world = another(world, {**FILES, "demo/n.py": before})
+    (world.cwd / "fix.patch").write_text(diff(before, after, "a/demo/n.py"))
+    ended = done(world("import", "fix.patch", "--name", "mine"))
+    assert "`sep` is read in line" in ended.out and "left out  demo/n.py:" in ended.out, ended
+    assert "@@ home @@\n-print(path)\n+print(path, 1)\n" in ended.out
+    done(world("apply", "mine"))
+    assert (world.path / "demo/n.py").read_text() == before.replace("print(path)", "print(path, 1)")
+
+
 def test_a_series_says_how_an_unbound_name_is_let_pass(world):
     unbound, fine = M.replace("os.path.basename(path)", "shorten(path)"), M.replace('"empty"', '"none"')
     for number, after in enumerate((fine, unbound), 1):

@@ -77,7 +77,7 @@ class Combination:
             index = parts.index(part)
             others = [each for each in parts if each is not part]
             problem = self._together(parts).failed.get(index)
-            if problem is None or self._together(others).failed:
+            if problem is None or problem in self._together(others).failed.values():
                 continue
             if all(self._fails(parts, index, checked.candidate) for checked in part.work):
                 self.leftovers.add(part.differences, problem)

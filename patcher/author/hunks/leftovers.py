@@ -44,14 +44,16 @@ class Leftovers:
     def only_unbinds(self, difference: Difference) -> bool:
         """Whether a difference only deletes imports, of names that the edited file still uses.
 
-        Where such an import stays, nothing is lost.
+        They are statements, or names in one. Where such an import stays, nothing is lost.
         """
-        if difference.kind != "run" or difference.inserted:
+        if difference.kind not in ("run", "change"):
             return False
-        for node in difference.deleted:
+        for node in (*difference.deleted, *difference.inserted):
             if node.kind not in IMPORTS:
                 return False
-        return names_bound(difference.deleted) <= names_in(self.after.root.statements())
+        before, after = names_bound(difference.deleted), names_bound(difference.inserted)
+        gone = before - after
+        return after < before and gone <= names_in(self.after.root.statements())
 
     def bound(self, found: Sequence[Difference], injected: Sequence[str]) -> list[Difference]:
         """The differences whose new code reads only names that are bound, or are in `injected`.
