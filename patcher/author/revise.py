@@ -326,11 +326,11 @@ def _of_last_patch(edit: FileEdit, assignment: Assignment) -> tuple[FileEdit, As
     Raises:
         SitepatchError: one of them does not fit.
     """
-    *earlier, last = layers_of(assignment.hunks)
+    last = layers_of(assignment.hunks)[-1]
+    earlier = assignment.hunks[: -len(last)]
     if not earlier:
         return edit, assignment
-    hunks = [hunk for layer in earlier for hunk in layer]
-    below = REWRITER.rewrite(edit.before, assignment._replace(hunks=tuple(hunks)))
+    below = REWRITER.rewrite(edit.before, assignment._replace(hunks=earlier))
     failed = next((answer for answer in below.answers if answer.presumed.failed), None)
     if failed is not None:
         problem = "does not fit, and is below what was edited: {why}"

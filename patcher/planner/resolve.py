@@ -6,7 +6,7 @@ patchset are the same operation, and their order does not matter.
 
 from __future__ import annotations
 
-from typing import Callable, Iterator, Mapping, Protocol, Sequence
+from typing import Callable, Mapping, Protocol, Sequence
 
 from patcher.errors import StoreError
 from patcher.facts import Assignment, TargetFile, current_digest
@@ -272,14 +272,14 @@ class _Stack:
         By another form, or by what it leaves open, a hunk fits what that layer made as well. One
         that is written for it fits nothing below the layer.
         """
-        layer = next(self._layers_of_same_place(assignment), None)
+        layer = self._layer_of_same_place(assignment)
         if layer is None:
             return result
-        answers = self._with_conflict(layer, result.answers, assignment)
+        answers = self._in_conflict(layer, result.answers, assignment)
         return Rewrite(data, (), tuple(answers))
 
-    def _layers_of_same_place(self, assignment: Assignment) -> Iterator[_Layer]:
-        """The layers that have changed what an assignment changes in the lowest text it fits."""
+    def _layer_of_same_place(self, assignment: Assignment) -> _Layer | None:
+        """The layer that has changed what an assignment changes in the lowest text it fits."""
         before = b""
         alone: tuple[Splice, ...] = ()
         changes: tuple[Splice, ...] = ()
@@ -290,9 +290,10 @@ class _Stack:
             if alone:
                 changes = compose(len(before), changes, layer.step.splices)
                 if are_of_same_place(before, alone, changes):
-                    yield layer
+                    return layer
+        return None
 
-    def _with_conflict(
+    def _in_conflict(
         self, layer: _Layer, answers: Sequence[HunkAnswer], assignment: Assignment
     ) -> list[HunkAnswer]:
         """The answers, in which the hunks that change the same code as a layer are a conflict.
@@ -316,9 +317,8 @@ class _Stack:
             for other in theirs:
                 if are_of_same_place(before, alone[index].splices, other.splices):
                     in_the_way = other
-            conflict = _conflict(answers[index], layer.step.patchset, theirs=in_the_way)
             hint = Message("apply one of them alone, or make one patchset of both")
-            result[index] = conflict._replace(hint=hint)
+            result[index] = _conflict(answers[index], layer, theirs=in_the_way, hint=hint)
         return result
 
     def _not_upstream(self, result: Rewrite, assignment: Assignment) -> Rewrite:
@@ -351,7 +351,11 @@ class _Stack:
             for index, answer in enumerate(result):
                 if answer.state in _UNFOUND and not without[index].state.failed:
                     theirs = self._hunk_in_the_way(layer, assignment, index=index)
-                    result[index] = _conflict(answer, layer.step.patchset, theirs=theirs)
+                    template = (
+                        "write it for the code as {patchset} makes it, or make one patchset of both"
+                    )
+                    hint = Message(template, patchset=layer.step.patchset)
+                    result[index] = _conflict(answer, layer, theirs=theirs, hint=hint)
         return result
 
     def _with_conflicts_of_files(self, answers: Sequence[HunkAnswer]) -> list[HunkAnswer]:
@@ -391,8 +395,11 @@ class _Stack:
         return None
 
 
-def _conflict(answer: HunkAnswer, patchset: str, theirs: HunkAnswer | None) -> HunkAnswer:
-    """The answer of a hunk that a patchset is in the way of, by its hunk `theirs` if known."""
+def _conflict(
+    answer: HunkAnswer, layer: _Layer, *, theirs: HunkAnswer | None, hint: str
+) -> HunkAnswer:
+    """The answer of a hunk that a layer is in the way of, by its hunk `theirs` if known."""
+    patchset = layer.step.patchset
     if theirs is None:
         problem = Message("{patchset} changes the same code", patchset=patchset)
     else:
@@ -402,8 +409,4 @@ def _conflict(answer: HunkAnswer, patchset: str, theirs: HunkAnswer | None) -> H
             name=theirs.hunk.origin.rpartition("/")[2],
             line=theirs.hunk.line,
         )
-    hint = Message(
-        "write it for the code as {patchset} makes it, or make one patchset of both",
-        patchset=patchset,
-    )
     return answer._replace(state=State.CONFLICT, places=(), problem=problem, hint=hint)

@@ -120,7 +120,7 @@ class Candidates:
 
     def branches(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for branches that come first, whatever the condition is that was the first."""
-        yield from self.changes.open_branches(difference)
+        return self.changes.open_branches(difference)
 
     def wrapped(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for statements that are wrapped, of which they need the headers alone."""

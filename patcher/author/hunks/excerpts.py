@@ -461,14 +461,11 @@ def heads(text: Tree, node: Node) -> list[list[str]]:
 
     That is its header with `...` for its body, then with the first statement of that.
     """
-    first, *more = node.node("body").statements()
+    first = node.node("body").statements()[0]
     if first.is_compound:
         return [opened(text, node)]
-    body = on_one_line(verbatim(text, first))
-    if more:
-        body.append("...")
-    beginning = [*header(text, node), *(text.indent + line for line in body)]
-    return [opened(text, node), beginning]
+    body = _begun_body(text, node, on_one_line(verbatim(text, first)))
+    return [opened(text, node), [*header(text, node), *body]]
 
 
 def open_beginning(text: Tree, node: Node) -> list[str]:
@@ -476,10 +473,14 @@ def open_beginning(text: Tree, node: Node) -> list[str]:
 
     It is indented, below a header.
     """
-    first, *more = node.node("body").statements()
-    lines = list(forms(text, first)[0].lines)
-    if more:
-        lines.append("...")
+    first = node.node("body").statements()[0]
+    return _begun_body(text, node, forms(text, first)[0].lines)
+
+
+def _begun_body(text: Tree, node: Node, first: Sequence[str]) -> list[str]:
+    """The body of a compound statement by the lines of its first statement, indented."""
+    more = node.node("body").statements()[1:]
+    lines = [*first, "..."] if more else first
     return [text.indent + line for line in lines]
 
 
