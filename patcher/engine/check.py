@@ -9,6 +9,7 @@ from patcher.engine.changes import NESTED, FinishedText, MatchedHunk, PlaceChang
 from patcher.engine.duplicates import (
     equal_branches,
     redefinitions,
+    repeated_element,
     repeated_key,
     twice_defined,
 )
@@ -71,6 +72,7 @@ def check_result(
         _text_problem(finished, before)
         or equal_branches(finished, matched)
         or repeated_key(finished, matched)
+        or repeated_element(finished, matched)
     )
     if problem:
         return _refused(answers, problem)

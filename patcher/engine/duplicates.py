@@ -151,6 +151,55 @@ def repeated_key(finished: FinishedText, matched: Sequence[MatchedHunk]) -> str:
     return ""
 
 
+def repeated_element(finished: FinishedText, matched: Sequence[MatchedHunk]) -> str:
+    """The problem if a change gives a list of texts one that stands in it already, else empty.
+
+    Options such as `-I` may stand in a list more than once.
+    """
+    tree = finished.result.tree
+    if tree is None or not _writes_text_elements(matched):
+        return ""
+
+    for node in ast.walk(tree):
+        if not isinstance(node, (ast.List, ast.Tuple, ast.Set)) or len(node.elts) < 2:
+            continue
+        if not meets(finished.inserted_lines, node.lineno, cast(int, node.end_lineno)):
+            continue
+
+        texts = [element for element in node.elts if _is_text(element)]
+        inserted = [element for element in texts if _is_inserted(finished, element)]
+        there = {ast.dump(element) for element in texts if element not in inserted}
+        if len(texts) < len(node.elts) or len(there) + len(inserted) < len(texts):
+            continue
+        for element in inserted:
+            if ast.dump(element) in there:
+                return Message(
+                    "{element} would stand twice in a list (line {line} of the result): "
+                    "upstream has it",
+                    element=ast.get_source_segment(finished.result.text, element),
+                    line=element.lineno,
+                )
+
+    return ""
+
+
+def _is_text(node: ast.expr) -> bool:
+    """Whether an expression is a text that is no option of a command."""
+    if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+        return False
+    return not node.value.startswith("-")
+
+
+def _writes_text_elements(matched: Sequence[MatchedHunk]) -> bool:
+    """Whether the hunks write a list of which an element is a text."""
+    for node in _written(matched):
+        elements = node.items("elements") if node.kind in ("List", "Tuple", "Set") else []
+        if any(element.kind == "String" for element in elements):
+            return True
+
+    return False
+
+
 def _writes_keys(matched: Sequence[MatchedHunk]) -> bool:
     """Whether the hunks write a part of a dictionary."""
     return any(node.kind == "DictElement" for node in _written(matched))

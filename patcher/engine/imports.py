@@ -10,7 +10,7 @@ import ast
 from typing import AbstractSet, Iterator, Sequence
 
 from patcher.engine.node import Node
-from patcher.engine.scoping import bound_in, has_star_import
+from patcher.engine.scoping import bound_in, has_star_import, modules_imported_in
 from patcher.engine.source import Source
 from patcher.engine.spatch.side import Hunk
 from patcher.record import Record
@@ -19,12 +19,13 @@ from patcher.record import Record
 class _Import(Record):
     """One name that an import binds.
 
-    `module` is "" for `import name`, and has a dot for each level of a relative import.
+    `module` is "" for `import name`, and has a dot for each level of a relative import. `read_as`
+    is how code reads it: `a.b` after `import a.b`, which binds `a`.
     """
 
     module: str
     name: str
-    bound: str
+    read_as: str
 
 
 def standing_imports(source: Source, hunk: Hunk) -> int | None:
@@ -48,17 +49,28 @@ def standing_imports(source: Source, hunk: Hunk) -> int | None:
 
 def binds_imports(source: Source, hunk: Hunk) -> bool:
     """Whether a hunk only inserts imports, and the module binds their names in some way."""
-    names = {each.bound for each in _inserted(hunk)}
+    names = {each.read_as for each in _inserted(hunk)}
     return bool(names) and binds(source, names)
 
 
 def binds(source: Source, names: AbstractSet[str]) -> bool:
     """Whether a module binds all of these names, by any statement.
 
-    A module with `from x import *` is taken to bind them.
+    A module with `from x import *` is taken to bind them. One that only has `import a` does not
+    bind `a.b`, which may be a module that nothing else imports.
     """
     body = source.tree.body if source.tree is not None else []
-    return names <= bound_in(body) or has_star_import(body)
+    if has_star_import(body):
+        return True
+
+    bound, modules = bound_in(body), modules_imported_in(body)
+    for name in names:
+        first, _, _ = name.partition(".")
+        is_lacking = first in modules and name not in modules
+        if is_lacking or first not in bound:
+            return False
+
+    return True
 
 
 def imported(aliases: Sequence[Node]) -> set[str]:
@@ -96,12 +108,11 @@ def _inserted(hunk: Hunk) -> frozenset[_Import]:
 def _imports_of(node: ast.stmt) -> Iterator[_Import]:
     if isinstance(node, ast.Import):
         for alias in node.names:
-            bound = alias.asname or alias.name.partition(".")[0]
-            yield _Import("", alias.name, bound=bound)
+            yield _Import("", alias.name, read_as=alias.asname or alias.name)
     elif isinstance(node, ast.ImportFrom):
         module = "." * node.level + (node.module or "")
         for alias in node.names:
-            yield _Import(module, alias.name, bound=alias.asname or alias.name)
+            yield _Import(module, alias.name, read_as=alias.asname or alias.name)
 
 
 def _always_run(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

@@ -6,6 +6,7 @@ Works on the tree of the interpreter.
 from __future__ import annotations
 
 import ast
+from itertools import accumulate
 from typing import TYPE_CHECKING, Iterable, Iterator, Sequence, Set
 
 from patcher.engine.lex import meets
@@ -107,11 +108,8 @@ def _is_for_type_checkers(node: ast.AST) -> TypeGuard[ast.If]:
 def bound_in(body: Sequence[ast.stmt], without: tuple[type[ast.stmt], ...] = ()) -> set[str]:
     """The names that the statements of one scope bind at run time, except for some kinds."""
     names: set[str] = set()
-    hidden: set[int] = set()
-    for node in statements(body):
-        if _is_for_type_checkers(node):
-            hidden.update(id(child) for child in statements(node.body))
-        if id(node) in hidden or isinstance(node, without):
+    for node in _run_statements(body):
+        if isinstance(node, without):
             continue
         if isinstance(node, _DEFINITIONS):
             names.add(node.name)
@@ -123,6 +121,29 @@ def bound_in(body: Sequence[ast.stmt], without: tuple[type[ast.stmt], ...] = ())
             names |= _bound_by(node)
 
     return names
+
+
+def modules_imported_in(body: Sequence[ast.stmt]) -> set[str]:
+    """The modules that `import a.b` in one scope makes readable: `a` and `a.b`."""
+    modules: set[str] = set()
+    for node in _run_statements(body):
+        if not isinstance(node, ast.Import):
+            continue
+        for alias in node.names:
+            if not alias.asname:
+                modules.update(accumulate(alias.name.split("."), "{}.{}".format))
+
+    return modules
+
+
+def _run_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of one scope without those for type checkers alone."""
+    hidden: set[int] = set()
+    for node in statements(body):
+        if _is_for_type_checkers(node):
+            hidden.update(id(child) for child in statements(node.body))
+        if id(node) not in hidden:
+            yield node
 
 
 def _bound_by(tree: ast.AST) -> set[str]:

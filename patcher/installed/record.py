@@ -149,15 +149,15 @@ def _read(path: str, *stamp: int) -> bytes:
 
 # one distribution among several ---------------------------------------------------------------
 def lists(folder: Path, rows: Sequence[str]) -> bool:
-    """Whether a RECORD has a row for one of these paths, or for a file below one that ends in `/`.
+    """Whether a RECORD has a row for one of these paths, or that begins with one of them.
 
     Args:
         folder: the metadata folder of the distribution.
-        rows: paths, relative to the site directory.
+        rows: paths, relative to the site directory; rows begin with one that ends in `/` or `.`.
     """
     record = _record(folder)
     for row in rows:
-        end = b"" if row.endswith("/") else b","
+        end = b"" if row.endswith(("/", ".")) else b","
         if _end_of(record, row, end) is not None:
             return True
     return False

@@ -9,6 +9,7 @@ from patcher.facts import Assignment, Facts, FileStatus, TargetFile, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.model import Plan, Receipt
 from patcher.planner.assignments import Assigner, ReceiptsIn
+from patcher.planner.finished import with_package_checked
 from patcher.planner.plan import plan
 from patcher.planner.rewriter import REWRITER
 from patcher.planner.targets import read_added, read_patched, read_target
@@ -26,7 +27,8 @@ def make_plan(env: Environment, wanted: Wanted, items: Sequence[FileStatus] | No
 
     The arguments and errors are those of `read_facts` and `plan`.
     """
-    return plan(read_facts(env, wanted, items=items), wanted, rewriter=REWRITER)
+    facts = read_facts(env, wanted, items=items)
+    return with_package_checked(plan(facts, wanted, rewriter=REWRITER), facts)
 
 
 def read_facts(

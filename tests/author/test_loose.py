@@ -295,6 +295,36 @@ def test_an_import_that_new_code_reads_is_carried_along_to_a_release_that_does_n
     assert not carried or result(draft, other).startswith(carried.replace("+", ""))
 
 
+DOTTED = "import demo.one\nimport demo.two\nimport demo\n\n\ndef f(x):\n    y = get(x)\n    return y\n\n\ndef g(x):\n    return demo.one.get(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("new", "carried"),
+    [
+        ("demo.two.get(x)", ["+import demo.two"]),
+        ("demo.two.get(demo.one.name)", ["+import demo.one", "+import demo.two"]),
+        ("demo.get(x)", []),  # where nothing binds it, it is refused
+        ("demo.three.get(x)", []),  # who imports that is not known
+        ("x.demo.two.get()", []),
+    ],
+)
+def test_a_module_that_new_code_reads_is_carried_along_although_its_package_is_bound(new, carried):
+    edit = FileEdit("pkg/m.py", DOTTED.encode(), DOTTED.replace("get(x)", new, 1).encode())
+    draft = generalise([edit], carries=True)
+    first, *more = texts(draft)
+    inserted = [line for line in first.splitlines() if line.startswith("+import")]
+    assert (inserted if more else []) == carried
+    other = DOTTED.replace("import demo.one\nimport demo.two\n", "")
+    lines = "".join(f"{line[1:]}\n" for line in carried)
+    assert result(draft, other) == lines + other.replace("get(x)", new, 1)
+
+
+def test_a_module_that_the_function_reads_already_is_not_carried_along():
+    code = DOTTED.replace("    y =", "    demo.two.start()\n    y =")
+    (only,) = texts(generalise([FileEdit("pkg/m.py", code.encode(), code.replace("get(x)", "demo.two.get(x)", 1).encode())], carries=True))
+    assert "import" not in only
+
+
 def test_a_moved_file_is_the_one_other_file_in_which_every_hunk_holds():
     elsewhere = {"pkg/m/__init__.py": b"", "pkg/pools.py": HOME.encode(), "pkg/other/m.py": b"def take(self): pass\n"}
     assert drafted(TAKEN, elsewhere).files[0].paths == ("pkg/m.py", "pkg/pools.py")

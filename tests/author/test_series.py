@@ -24,10 +24,10 @@ package = "demo"
 versions = ""
 patches = ["one.spatch", "two.spatch", "three.spatch"]
 """
-ONE = "--- demo/m.py\n@@ load @@\n-build(path)\n+build(path, None)\n"
-TWO = "--- demo/m.py\n@@ load @@\n-build(path, None)\n+check(path, None)\n"
-THREE = "--- demo/m.py\n@@ check @@\n-raise ValueError('empty')\n+raise ValueError('nothing')\n\n@@ load @@\n-check(path, $X)\n+check($X, path)\n"
-MADE = M.replace("    model = build(path)", "    model = check(None, path)").replace('"empty"', "'nothing'")
+ONE = "--- demo/m.py\n@@ load @@\n-build(path)\n+build([path, None])\n"
+TWO = "--- demo/m.py\n@@ load @@\n-build([path, None])\n+check([path, None])\n"
+THREE = "--- demo/m.py\n@@ check @@\n-raise ValueError('empty')\n+raise ValueError('nothing')\n\n@@ load @@\n-check([path, $X])\n+check([$X, path])\n"
+MADE = M.replace("    model = build(path)", "    model = check([None, path])").replace('"empty"', "'nothing'")
 
 
 def splices_of(text, generator):
@@ -88,8 +88,8 @@ def test_a_series_is_applied_in_one_commit_explained_and_restored(tmp_path):
 
 
 # a patch that a release has ------------------------------------------------------------------------------------------
-HAS = M.replace("    model = build(path)", "    model = build(path, None)").replace("def check", "def verify")
-DROPS = "--- demo/m.py\n@@ load @@\n-build(path)\n+build(path, None)\n@@ <module> @@\n-def check(model):\n-    ...\n"
+HAS = M.replace("    model = build(path)", "    model = build([path, None])").replace("def check", "def verify")
+DROPS = "--- demo/m.py\n@@ load @@\n-build(path)\n+build([path, None])\n@@ <module> @@\n-def check(model):\n-    ...\n"
 AFTER = "--- demo/m.py\n@@ build @@\n-os.path.basename\n+os.path.abspath\n"
 
 
@@ -165,8 +165,8 @@ def test_each_patch_has_its_own_entry_in_json_and_its_own_exported_file(tmp_path
 # in releases ----------------------------------------------------------------------------------------------------------
 RELEASES = {
     "0.9": FILES,
-    "1.1": {**FILES, "demo/m.py": M.replace("build(path)\n    if", "build(path, None)\n    if")},  # has one
-    "1.2": {**FILES, "demo/m.py": M.replace("build(path)\n    if", "build(path, None)\n    if").replace('"empty"', '"none"')},
+    "1.1": {**FILES, "demo/m.py": M.replace("build(path)\n    if", "build([path, None])\n    if")},  # has one
+    "1.2": {**FILES, "demo/m.py": M.replace("build(path)\n    if", "build([path, None])\n    if").replace('"empty"', '"none"')},
     "1.3": {"demo/__init__.py": "", "demo/moved.py": M},
 }
 
@@ -246,6 +246,6 @@ def test_check_says_since_when_a_patch_is_upstream_in_json_and_as_a_page(world):
 
 
 def test_a_patch_that_fits_but_for_one_before_it_names_that_one(world):
-    (world.cwd / "patchsets/vendor/two.spatch").write_text("--- demo/m.py\n@@ load @@\n-build($X)\n+build($X, 2)\n")
+    (world.cwd / "patchsets/vendor/two.spatch").write_text("--- demo/m.py\n@@ load @@\n-build(path)\n+build(path or 2)\n")
     ended = done(world("check", "vendor", *against("0.9")), 1)
     assert "one changes the same code" in ended.out

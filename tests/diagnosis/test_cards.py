@@ -157,7 +157,8 @@ REFUSES = "_pickle.UnpicklingError: Weights only load failed. Re-running torch.l
 )
 def test_the_safe_cure_of_a_checkpoint_comes_first(tmp_path, what, first, cure):
     site = Site(tmp_path, "mmengine-0.10.7")
-    lay(site.path, {"mmengine/runner/checkpoint.py": "import torch\n\n\ndef load_from_local(filename, map_location):\n    return torch.load(filename, map_location=map_location)\n"})
+    checkpoint = "import torch\n\n\ndef load_from_local(filename, map_location):\n    return torch.load(filename, map_location=map_location)\n"
+    lay(site.path, {"mmengine/runner/checkpoint.py": checkpoint, "mmengine/logging/__init__.py": "class HistoryBuffer: pass\n"})
     answer = json_answer(site, "Traceback (most recent call last):\n" + LOADS + REFUSES.format(what))
     assert answer["findings"][0]["symptom"] == first
     names = [each["symptom"] for each in answer["findings"]]

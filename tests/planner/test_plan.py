@@ -41,7 +41,7 @@ from tests.answers import answer as answer_of
 from tests.command import DDP, RUNNER, Site, sitepatch, tree
 from tests.planner.helpers import FIX, TITLE, patchset
 from tests.plans import plan_adopt, plan_apply, plan_pristine, plan_restore, plan_sync
-from tests.records import row
+from tests.records import rerecord, row
 from tests.stores import commit_plan
 
 CLASH = FIX.replace("device_ids=None", "device_ids=[]")
@@ -310,6 +310,76 @@ def test_a_result_that_reads_what_another_patchset_removed_is_a_conflict(site: S
     ended = site("apply", "two", "--patch-dir", "patches")
     assert ended.code == 1 and "four changes the same code" in ended.out + ended.err, ended
     assert site.tree() == before
+
+
+OWN_IMPORTS = {  # what is inserted into mmengine/dist/utils.py -> what is missing, "" for nothing
+    "import mmengine.dist.nothing": "mmengine.dist.nothing",
+    "import mmengine.nothing.dist": "",  # of what has no parent that RECORD lists, nobody knows
+    "from mmengine.nothing import a": "mmengine.nothing",
+    "from .nothing import a": "mmengine.dist.nothing",
+    "from ..nothing import a": "mmengine.nothing",
+    "from ..runner import nothing": "mmengine.runner.nothing",
+    "from ..runner import runner": "",
+    "from ..runner import *": "",
+    "from . import __path__": "",
+    "from .utils import __file__": "",
+    "from mmengine.runner.runner import nothing": "mmengine.runner.runner.nothing",
+    "from mmengine.runner.runner import os": "",
+    "from mmengine import nothing": "mmengine.nothing",
+    "from ..runner.runner import Runner": "",
+    "import mmengine.runner": "",
+    "import torch.nothing": "",
+    "try:\n+    import mmengine.nothing\n+except ImportError:\n+    mmengine = None": "",
+    "if get_rank:\n+    import mmengine.nothing": "",
+    "def h():\n+    from mmengine.nothing import a": "mmengine.nothing",
+}
+
+
+@pytest.mark.parametrize("inserted", OWN_IMPORTS)
+def test_an_inserted_import_of_a_module_that_the_package_does_not_have_is_a_conflict(site: Site, tmp_path: Path, inserted: str) -> None:
+    missing = OWN_IMPORTS[inserted]
+    patchset(tmp_path, "own", f"--- mmengine/dist/utils.py\n@@ <module> @@\n ...\n+{inserted}\n")
+    before = site.tree()
+    ended = site("apply", "own", "--verify", "none", "--patch-dir", "patches")
+    assert ended.code == bool(missing), ended
+    if missing:
+        assert f"the inserted code imports what this release does not have: {missing}\n" in ended.out
+        assert site.tree() == before
+
+
+def test_a_module_that_the_file_imports_already_need_not_be_in_record(site: Site, tmp_path: Path) -> None:
+    path = "mmengine/dist/utils.py"
+    data = site.file(path).read_bytes() + b"\n\ndef version():\n    from mmengine.generated import version\n    return version\n"
+    site.file(path).write_bytes(data)
+    rerecord(site.path, path, data)
+    patchset(tmp_path, "own", f"--- {path}\n@@ <module> @@\n ...\n+import mmengine.generated\n")
+    apply(site, "own", "--verify", "none")
+
+
+def test_a_module_that_binds_names_at_run_time_may_have_any(site: Site, tmp_path: Path) -> None:
+    path = "mmengine/registry.py"
+    patchset(tmp_path, "own", "--- mmengine/dist/utils.py\n@@ <module> @@\n ...\n+from mmengine.registry import nothing\n")
+    data = site.file(path).read_bytes()
+    assert site("apply", "own", "--verify", "none", "--patch-dir", "patches").code == 1
+    site.file(path).write_bytes(data + b"\n\ndef __getattr__(name):\n    return name\n")
+    apply(site, "own", "--verify", "none")
+
+
+def test_a_compiled_module_of_the_package_is_there(site: Site, tmp_path: Path) -> None:
+    with next(site.path.glob("mmengine-*.dist-info/RECORD")).open("a") as record:
+        record.write("mmengine/_fast.cpython-38-x86_64-linux-gnu.so,,\n")
+    patchset(tmp_path, "own", "--- mmengine/dist/utils.py\n@@ <module> @@\n ...\n+import mmengine._fast\n")
+    apply(site, "own", "--verify", "none")
+
+
+def test_a_module_that_the_same_command_adds_is_there(site: Site, tmp_path: Path) -> None:
+    patchset(tmp_path, "reads", "--- mmengine/dist/utils.py\n@@ <module> @@\n ...\n+from mmengine.added import a\n")
+    patchset(tmp_path, "adds", "+++ mmengine/added.py\n+a = 1\n")
+    assert site("apply", "reads", "--patch-dir", "patches").code == 1
+    apply(site, "adds", "reads", "--verify", "none")
+    assert site("restore").code == 0
+    apply(site, "adds", "--verify", "none")
+    apply(site, "reads", "--verify", "none")
 
 
 def test_explain_names_the_patchset_that_changes_the_same_code(site: Site) -> None:

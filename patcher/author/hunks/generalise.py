@@ -135,8 +135,9 @@ class _PythonFile:
     ) -> Sequence[DraftHunk]:
         """A hunk with the imports that new code reads, where another release has need of it.
 
-        There is none where they stand. With `carries` it has those of the standard library, which
-        every release can make, for releases that are not known.
+        There is none where they stand. For releases that are not known it has with `carries` those
+        of the standard library, which every release can make, and `import a.b`: nothing else tells
+        that a release has `import a` alone.
         """
         found = differences_of(parts)
         needed = imports_of_new_code(self.before, self.after, found)
@@ -144,7 +145,8 @@ class _PythonFile:
         if carries and needed:
             around = read_around(self.before, found)
             for name, line in needed.items():
-                if name not in around and _is_standard(line):
+                is_dotted = "." in name
+                if name not in around and (is_dotted or _is_standard(line)):
                     spare.append(line)
         others = self.checker.others
         if others:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import filterfalse
-from typing import AbstractSet, Iterable, Iterator, Sequence
+from typing import AbstractSet, Iterable, Iterator, Mapping, Sequence
 
 from patcher.author.hunks.differences import Difference, scope_of
 from patcher.engine.tree import Node, Tree, imported
@@ -29,6 +29,7 @@ _COMMON = frozenset(
     ]
 )
 _WORD = re.compile(r"[^\W\d]{4}")
+_DOTTED = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
 IMPORTS = frozenset(["Import", "ImportFrom"])
 """The kinds of statements that import."""
 
@@ -90,36 +91,65 @@ def distinctive_words(nodes: Sequence[Node], hidden: Sequence[tuple[int, int]] =
 def imports_of_new_code(before: Tree, after: Tree, found: Sequence[Difference]) -> dict[str, str]:
     """The imports of a module that new code needs: a line for each name, in its order.
 
+    The name of `import a.b` is `a.b`: a module may bind `a` without it.
+
     Args:
         before: the text before the edit.
         after: the text after it.
         found: the differences.
     """
     lines = _lines_of_imports(before)
-    words = re.findall(r"\w+", " ".join(each.text for each in found))
-    if lines.keys().isdisjoint(words):  # to read a whole file takes the longest
+    dotted = _DOTTED.findall(" ".join(each.text for each in found))
+    names = {_imported_name(each, lines) for each in dotted} - {""}
+    if not names:  # to read a whole file takes the longest
         return {}
     ranges = [(each.start, each.start + len(each.text)) for each in found]
     unbound = Tree(after.encoded(_without_imports(after))).unbound(Tree(b""), ranges)
-    names = {item.name for item in unbound}
-    return {name: line for name, line in lines.items() if name in names}
+    first_names = {item.name for item in unbound}
+    needed: dict[str, str] = {}
+    for name, line in lines.items():
+        if name in names and first_name(name) in first_names:
+            needed[name] = line
+    return needed
+
+
+def first_name(dotted: str) -> str:
+    """The name that `a.b` reads: `a`."""
+    return dotted.partition(".")[0]
+
+
+def _imported_name(dotted: str, lines: Mapping[str, str]) -> str:
+    """The longest of the imported names that a name with attributes reads, "" for none.
+
+    Where only other modules of its package are imported, it is the last of those.
+    """
+    parts = dotted.split(".")
+    for size in range(len(parts), 0, -1):
+        name = ".".join(parts[:size])
+        if name in lines:
+            return name
+    of_package = [name for name in lines if first_name(name) == parts[0]]
+    return of_package[-1] if of_package else ""
 
 
 def _lines_of_imports(module: Tree) -> dict[str, str]:
-    """A line for each name that a module imports; of `import a.b` and `import a.c` the last one."""
+    """A line for each name that a module imports, which is `a.b` for `import a.b`."""
     lines: dict[str, str] = {}
     for node in module.root.statements():
         if node.kind not in IMPORTS:
             continue
         head = module.text[node.start : node.items("names")[0].start].rstrip("(\\\r\n\t ")
         for alias in node.items("names"):
+            item = " ".join(module.text[alias.start : alias.end].split())
             (name,) = imported([alias])
-            lines[name] = f"{head} {' '.join(module.text[alias.start : alias.end].split())}"
+            if node.kind == "Import" and _DOTTED.fullmatch(item):
+                name = item
+            lines[name] = f"{head} {item}"
     return lines
 
 
 def read_around(before: Tree, found: Sequence[Difference]) -> set[str]:
-    """The names in the functions that hold differences.
+    """The names in the functions that hold differences, `a.b` for an attribute of a name as well.
 
     For one that is in none, those in the class or the module, but not in the functions of that.
     """
@@ -129,12 +159,22 @@ def read_around(before: Tree, found: Sequence[Difference]) -> set[str]:
         while not owner.is_definition and owner.parent is not None:
             owner = owner.parent
         if owner.kind == "FunctionDef":
-            names |= names_in([owner])
+            names |= _dotted_names(before, owner.walk())
             continue
         body = owner.node("body") if owner.is_definition else owner
         for statement in body.statements():
             if statement.kind not in IMPORTS:
-                names |= _identifiers(_during_import(statement))
+                names |= _dotted_names(before, _during_import(statement))
+    return names
+
+
+def _dotted_names(source: Tree, parts: Iterable[Node]) -> set[str]:
+    """The names in code, and `a.b` for an attribute of one."""
+    parts = list(parts)
+    names = _identifiers(parts)
+    for part in parts:
+        if part.kind == "Attribute":
+            names.add(source.text[part.start : part.end])
     return names
 
 
