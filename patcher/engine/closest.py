@@ -20,7 +20,9 @@ from patcher.model import Closest, Mark
 from patcher.record import Record
 
 LEAST = 0.3  # likeness below which code is not shown
+_MOST_WORDS = 200  # of a pattern that are compared: a table of thousands would take minutes
 _MOST_STARTS = 60  # lines at which a run may begin that are compared
+_MANY_WORDS = 60  # of a pattern, above which these are fewer lines: each takes longer
 _FURTHER = 6  # lines that a run may have more than the pattern
 _SCREEN = 68  # columns of a line that is shown
 _LONGEST = 60  # characters of code that are quoted
@@ -53,6 +55,11 @@ class _Pattern(Record):
     gaps: list[str]
     is_expression: bool
     has_prose: bool
+
+    @property
+    def end(self) -> int:
+        """The offset past its words in the before side."""
+        return self.words[-1].end if self.words else 0
 
 
 class _Run(Record):
@@ -95,7 +102,7 @@ def closest(
     pattern = _pattern(hunk)
     rows = list(_rows(source, scope, pattern))
     taken_lines = {source.lines.number(place.start) for place in taken}
-    most_lines = hunk.before.written.count("\n") + 1 + _FURTHER
+    most_lines = hunk.before.written.count("\n", 0, pattern.end) + 1 + _FURTHER
     best: _Run | None = None
     runs = _runs(source, rows, pattern, most_lines, taken_lines=taken_lines)
 
@@ -126,6 +133,8 @@ def _pattern(hunk: Hunk) -> _Pattern:
         else:
             words.append(word)
             gaps.append("")
+        if len(words) == _MOST_WORDS:
+            break
 
     strings = [token.text for token in tokens(written) if token.kind == "string"]
     return _Pattern(
@@ -246,7 +255,8 @@ def _runs(
             starts.append((-share, words[0].start, rows[at:]))
 
     starts.sort(key=lambda each: each[:2])
-    for _, _, rows in starts[:_MOST_STARTS]:
+    most = _MOST_STARTS * _MANY_WORDS // max(_MANY_WORDS, len(pattern.words))
+    for _, _, rows in starts[:most]:
         words = []
         for row in rows[:most_lines]:
             words = words + row

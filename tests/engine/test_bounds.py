@@ -189,3 +189,13 @@ def test_a_hunk_of_more_than_a_thousand_lines_has_an_answer() -> None:
 def test_a_number_too_long_for_python_is_a_conflict() -> None:
     words = "the result does not parse: a number has more digits than Python reads; write it in hexadecimal"
     check_state("def f():\n    x = 1\n", f"-x = 1\n+x = {'9' * 5_000}\n", State.CONFLICT, words)
+
+
+def test_the_code_closest_to_a_table_of_five_hundred_rows_is_shown() -> None:
+    """By its first words: to compare all of it with each line of the file took minutes."""
+    rows = "".join(f"    'L{number}': ('lexers.m{number}', 'Name {number}', ('a{number}',), ('*.x{number}', '*.y{number}')),\n" for number in range(500))
+    table = f"LEXERS = {{\n{rows}}}\n"
+    there = table.replace("Name 7'", "Seven'").replace("Name 450", "Last")
+    hunk = "".join(f"-{line}\n" for line in table.splitlines()) + "".join(f"+{line}\n" for line in table.replace("Name 300", "New").splitlines())
+    (answer,) = run(there, hunk, scope="<module>").answers
+    assert answer.state is State.NOT_FOUND and "closest, line  9: " in answer.problem
