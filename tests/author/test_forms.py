@@ -270,7 +270,7 @@ CASES = {
     "a comment in an import does not stop its hunk": (
         "from lib import (\n    a,\n    b,\n    c,\n    d,  # why\n)\n",
         "from lib import (\n    a,\n    c,\n    d,  # why\n)\n",
-        "@@ <module> @@\n-from lib import (a, b, c, ...)\n+from lib import (a, c, ...)\n",
+        "@@ <module> @@ inside=scope\n-from lib import (a, b, c, ...)\n+from lib import (a, c, ...)\n",
     ),
     "of two blocks that change places the shorter one moves": (
         "def f(a):\n    if a.one:\n        g(a)\n    if a.two:\n        h(a)\n        h(a.b)\n    return a\n",
@@ -592,12 +592,39 @@ CASES = {
         "class A:\n    def f(self, one: int) -> int:\n        return one\n\n    h = f\n",
         "@@ A @@\n def f(...):\n     ...\n+\n+h = f\n",
     ),
+    "a tuple that gets an element keeps the one beside it: `(...)` is an Ellipsis": (
+        "x = {'one': ('a', ('b', 'c')), 'two': ()}\n",
+        "x = {'one': ('a', ('z', 'b', 'c')), 'two': ()}\n",
+        "@@ <module> @@\n-x = {'one': ('a', ('b', ...)), ...}\n+x = {'one': ('a', ('z', 'b', ...)), ...}\n",
+    ),
+    "at its end as well": (
+        "x = f(('b', 'c'))\n",
+        "x = f(('b', 'c', 'z'))\n",
+        "@@ <module> @@\n-x = f((..., 'c'))\n+x = f((..., 'c', 'z'))\n",
+    ),
+    "nor is code that is wrapped below something new": (
+        "def f(a):\n    if not a.ready:\n        a.start(a.path, *a.args)\n    return a\n",
+        "def f(a):\n    if not a.ready:\n        old = a.version < 7\n        if old:\n            a.start(a.path, *a.args)\n        else:\n            a.start(a.path, *a.args, more=True)\n    return a\n",
+        "@@ f @@ inside=if\n-a.start(a.path, *a.args)\n"
+        "+old = a.version < 7\n+if old:\n+    a.start(a.path, *a.args)\n+else:\n+    a.start(a.path, *a.args, more=True)\n",
+    ),
+    "imports of a module that change are not in a block": (
+        "import os\nfrom configparser import Parser\nimport re\n",
+        "import os\nfrom demo.parser import Parser\nimport re\n",
+        "@@ <module> @@ inside=scope\n-from configparser import ...\n+from demo.parser import ...\n",
+    ),
+    "code that is wrapped is not in a block of another kind": (
+        "def f(path):\n    read(path)\n    with open(path) as file:\n        return parsed(file)\n",
+        "def f(path):\n    read(path)\n    if path:\n        with open(path) as file:\n            return parsed(file)\n",
+        "@@ f @@ inside=scope\n-with open(path) as file:\n-    return parsed(file)\n+if path:\n+    with open(path) as file:\n+        return parsed(file)\n"
+        "@@ or @@ inside=scope\n-with open(path) as file:\n-    ...\n+if path:\n+    with open(path) as file:\n+        ...\n",
+    ),
     "a loop that is wrapped may have another body": (
         "def f(self):\n    for token in self.tokens:\n        yield token.flat()\n",
         "def f(self):\n    try:\n        for token in self.tokens:\n            yield token.flat()\n    except OSError:\n        raise\n",
-        "@@ f @@\n-for token in self.tokens:\n-    yield token.flat()\n"
+        "@@ f @@ inside=scope\n-for token in self.tokens:\n-    yield token.flat()\n"
         "+try:\n+    for token in self.tokens:\n+        yield token.flat()\n+except OSError:\n+    raise\n"
-        "@@ or @@\n-for token in self.tokens:\n-    ...\n"
+        "@@ or @@ inside=scope\n-for token in self.tokens:\n-    ...\n"
         "+try:\n+    for token in self.tokens:\n+        ...\n+except OSError:\n+    raise\n",
     ),
     "a loop whose header says little may not": (
@@ -609,9 +636,9 @@ CASES = {
     "of an `if` that is wrapped each branch may be another one": (
         "def f(self, one):\n    if self.ready is one:\n        one.start()\n    else:\n        one.stop()\n",
         "def f(self, one):\n    with one:\n        if self.ready is one:\n            one.start()\n        else:\n            one.stop()\n",
-        "@@ f @@\n-if self.ready is one:\n-    one.start()\n-else:\n-    one.stop()\n"
+        "@@ f @@ inside=scope\n-if self.ready is one:\n-    one.start()\n-else:\n-    one.stop()\n"
         "+with one:\n+    if self.ready is one:\n+        one.start()\n+    else:\n+        one.stop()\n"
-        "@@ or @@\n-if self.ready is one:\n-    ...BODY1\n-else:\n-    ...BODY2\n"
+        "@@ or @@ inside=scope\n-if self.ready is one:\n-    ...BODY1\n-else:\n-    ...BODY2\n"
         "+with one:\n+    if self.ready is one:\n+        ...BODY1\n+    else:\n+        ...BODY2\n",
     ),
     "a call that becomes an operand may pass anything": (

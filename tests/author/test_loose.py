@@ -260,8 +260,8 @@ def test_a_placeholder_for_a_local_keeps_what_names_its_place():
     [
         ("class A:\n    x = gone('since 1.2', 'a')\n", "'a'", "'b'", ("1.2", "1.3"), "-x = gone($VERSION, 'a', ...)\n+x = gone($VERSION, 'b', ...)\n"),
         ("if parse(V) < parse('1.2'):\n    x = 1\n", "<", "<=", ("1.2", "1.2.0rc1"), "-parse(V) < parse($VERSION)\n+parse(V) <= parse($VERSION)\n"),
-        ("class A:\n    x = gone('since 1.2', 'a')\n", "'a'", "'b'", ("since 1.2", "for ever"), "-x = gone('since 1.2', 'a', ...)\n+x = gone('since 1.2', 'b', ...)\n"),
-        ("class A:\n    x = gone('since 1.2', 'a')\n", "'a'", "'b'", ("since 1.2", "until 1.3"), "-x = gone('since 1.2', 'a', ...)\n+x = gone('since 1.2', 'b', ...)\n"),
+        ("class A:\n    x = gone('since 1.2', 'a')\n", "'a'", "'b'", ("since 1.2", "for ever"), "-x = gone('since 1.2', 'a', ...)\n+x = gone('since 1.2', 'b', ...)\n@@ or @@\n-x = gone('for ever', 'a', ...)\n+x = gone('for ever', 'b', ...)\n"),
+        ("class A:\n    x = gone('since 1.2', 'a')\n", "'a'", "'b'", ("since 1.2", "until 1.3"), "-x = gone('since 1.2', 'a', ...)\n+x = gone('since 1.2', 'b', ...)\n@@ or @@\n-x = gone('until 1.3', 'a', ...)\n+x = gone('until 1.3', 'b', ...)\n"),
     ],
 )  # fmt: skip
 def test_a_string_that_differs_in_a_version_is_a_placeholder(code, old, new, other, hunk):
@@ -333,6 +333,16 @@ def test_a_moved_file_is_the_one_other_file_in_which_every_hunk_holds():
     changed = {**elsewhere, "pkg/m.py": HOME.replace("free.pop", "used.pop").encode()}
     assert drafted(TAKEN, changed).files[0].paths == ("pkg/m.py",)  # it did not move
     assert drafted(TAKEN, {"pkg/other/m.py": b"class Pool:\n    def take(self): pass\n"}).files[0].paths == ("pkg/m.py",)
+
+
+def test_the_code_of_a_module_that_has_none_of_it_is_in_the_one_other_file_that_has_all():
+    shim = {"pkg/m.py": b"from pkg.pools import LIMIT\n"}
+    assert drafted(VALUE, {**shim, "pkg/pools.py": HOME.encode()}).files[0].paths == ("pkg/m.py", "pkg/pools.py")
+    assert drafted(VALUE, {**shim, "pkg/pools.py": b""}).files[0].paths == ("pkg/m.py",)
+    both = VALUE + "\nMORE = LIMIT\n"
+    assert drafted(both, {"pkg/m.py": HOME.encode(), "pkg/pools.py": HOME.encode()}).files[0].paths == ("pkg/m.py",)
+    function = VALUE.replace("free.pop(key)", "free.pop(key, None)")
+    assert drafted(function, {"pkg/m.py": HOME.replace("free.pop", "used.pop").replace("10", "11, 12").encode(), "pkg/pools.py": HOME.encode()}).files[0].paths == ("pkg/m.py",)
 
 
 MOVED = {"demo/__init__.py": "", "demo/core/m.py": M}

@@ -12,6 +12,7 @@ from patcher.author.hunks.changes import Changes
 from patcher.author.hunks.context import (
     UNANNOTATED,
     Candidate,
+    Flags,
     Fragment,
     alone_and_around,
     is_comment,
@@ -19,8 +20,8 @@ from patcher.author.hunks.context import (
 from patcher.author.hunks.differences import BlockRange, Difference
 from patcher.author.hunks.excerpts import Line, enclosed, tagged, verbatim_all
 from patcher.author.hunks.insertions import Runs
-from patcher.author.hunks.names import distinctive_words
-from patcher.engine.tree import Node, Tree
+from patcher.author.hunks.names import IMPORTS, distinctive_words
+from patcher.engine.tree import Node, Tree, inside_of
 from patcher.message import Message
 
 _MOST = 8  # candidates that are loosened
@@ -48,7 +49,11 @@ class Candidates:
             if candidate.text in seen or all(tag == " " for tag, _ in candidate.lines):
                 continue
             seen.add(candidate.text)
-            yield candidate._replace(flags=candidate.flags._replace(optional=is_doc))
+            flags = candidate.flags._replace(optional=is_doc)
+            if _changes_imports(difference):
+                # a `try` around them has something else for where they fail
+                flags = flags._replace(inside=inside_of(difference.before.block))
+            yield candidate._replace(flags=flags)
 
     def together(self, group: Sequence[Difference]) -> Iterator[Candidate]:
         """The candidates for differences that are one run of lines."""
@@ -88,7 +93,8 @@ class Candidates:
             deleted += difference.deleted
         if len(alone) < len(best.lines) and is_whole and distinctive_words(deleted):
             form = Message("without its neighbours")
-            yield Candidate(scope, _dedented(alone), form=form)
+            flags = Flags(inside=best.flags.inside)
+            yield Candidate(scope, _dedented(alone), form=form, flags=flags)
             if _are_expressions(group):  # a comment would have no place
                 code = [line for line in alone if not is_comment(line[1])]
                 yield Candidate(scope, _dedented(code), form=form)
@@ -179,6 +185,14 @@ class Candidates:
             if candidate.text not in seen:
                 seen.add(candidate.text)
                 yield candidate
+
+
+def _changes_imports(difference: Difference) -> bool:
+    """Whether imports of a module become something else."""
+    if not difference.inserted or difference.before.block.parent is not None:
+        return False
+    kinds = {node.kind for node in difference.deleted}
+    return bool(kinds) and kinds <= IMPORTS
 
 
 def _are_expressions(group: Sequence[Difference]) -> bool:

@@ -27,7 +27,7 @@ _DOLLAR = re.compile(r"""(?<=["'])\$(?=[A-Z][A-Z0-9_]*["'])""")
 _OPEN_PART = re.compile(r"\$(?P<name>[A-Z][A-Z0-9_]*)|\.\.\.(?!\w)")
 """What stands for any code of its line: a placeholder, or a run."""
 
-RENAMED, UNANNOTATED = "renamed", "unannotated"
+THEIRS, UNANNOTATED = "theirs", "unannotated"
 
 
 class Flags(Record):
@@ -66,8 +66,8 @@ class Candidate(Record):
         flags: what stands behind its scope.
         elsewhere: it inserts its code in another place than the edit did.
         further_forms: those of the hunk, for releases in which it is not found.
-        otherwise: how it is for such releases alone: `RENAMED`, for a definition that only they
-            have, or `UNANNOTATED`, without the annotations that the edit changes; "" for any other.
+        otherwise: how it is for such releases alone: `THEIRS`, for code that only they have,
+            or `UNANNOTATED`, without the annotations that the edit changes; "" for any other.
     """
 
     scope: str

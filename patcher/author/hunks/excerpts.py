@@ -349,12 +349,17 @@ def _runs(
         below = common[index + 1] if index + 1 < len(common) else None
         inserted = below is not None and below.old == block.old_end
         removed = below is not None and below.new == block.new_end
+        is_whole = block.size in (len(old), len(new))
         # `{...}` may be a set as well
-        is_whole = old[0].kind == "DictElement" and block.size in (len(old), len(new))
-        last = 1 if inserted or removed or is_whole else 0
+        is_dict = is_whole and old[0].kind == "DictElement"
+        # `(...)` is an Ellipsis
+        is_tuple = is_whole and owner.kind == "Tuple" and block.size > 1
+        is_at_end = block.old != block.new
+        last = 1 if inserted or removed or is_dict or (is_tuple and not is_at_end) else 0
 
         deleted_above = block.old > above.old_end and block.new == above.new_end
-        first = 1 if deleted_above and old[block.old].kind != "Keyword" else 0
+        is_beside = deleted_above and old[block.old].kind != "Keyword"
+        first = 1 if is_beside or (is_tuple and is_at_end) else 0
 
         old_run = old[block.old + first : block.old_end - last]
         new_run = new[block.new + first : block.new_end - last]

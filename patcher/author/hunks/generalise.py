@@ -89,7 +89,7 @@ class _PythonFile:
         self.others, self.injected = others, injected
         self.candidates = Candidates(before, after)
         self.checker = Checker(edit.path, before, others)
-        self.maker = PartMaker(before, self.candidates, self.checker)
+        self.maker = PartMaker(before, after, self.candidates, self.checker)
         self.leftovers = Leftovers(edit, before, after)
 
     def draft(self, *, carries: bool, elsewhere: OtherFiles) -> DraftFile:

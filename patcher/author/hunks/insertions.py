@@ -89,6 +89,11 @@ class Runs:
         if not difference.deleted:
             yield from self._insertion(difference)
             return
+        for candidate in self._replacement(difference):
+            yield self._in_its_block(candidate, difference)
+
+    def _replacement(self, difference: Difference) -> Iterator[Candidate]:
+        """Candidates for statements that are deleted or replaced."""
         if difference.inserted:
             yield from self._wrapped(difference)
             yield from self._below_others(difference)
@@ -418,7 +423,19 @@ class Runs:
             *tagged("+", _headers(self.after, difference.inserted, holes=_open_bodies(kept))),
         )
         form = Message("the headers, the code below them left open")
-        yield Candidate(difference.before.scope, lines, form=form)
+        candidate = Candidate(difference.before.scope, lines, form=form)
+        yield self._in_its_block(candidate, difference)
+
+    def _in_its_block(self, candidate: Candidate, difference: Difference) -> Candidate:
+        """A candidate that wraps code, for its kind of block alone.
+
+        In another one, such as a `try`, a release may have done already what the change is for.
+        """
+        is_wrapped = any(kept_in(node, difference.deleted) for node in difference.inserted)
+        if not is_wrapped or candidate.lines[0][0] == " ":  # what is above it says where
+            return candidate
+        flags = candidate.flags._replace(inside=inside_of(difference.before.block))
+        return candidate._replace(flags=flags)
 
     def open_definitions(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for definitions that are deleted, by their headers, whatever is in them."""

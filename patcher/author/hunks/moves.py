@@ -57,8 +57,9 @@ def find_moves(
 ) -> Moves:
     """Find where further releases have code that is not in its file any more.
 
-    It moved where the file is gone, or the scope of a hunk is, and one other file alone has it. A
-    file that has it in the release of the edit, too, is no place to which it moved.
+    It moved where the file is gone, or the scope of a hunk is, and one other file alone has it; so
+    did the code of a module where the file has none of it. A file that has it in the release of the
+    edit, too, is no place to which it moved.
 
     Args:
         path: the file.
@@ -70,7 +71,7 @@ def find_moves(
     of_hunks: dict[int, dict[str, None]] = {}
     for number, texts in enumerate(others):
         missing = _missing(texts.get(path), hunks)
-        if not missing:
+        if not missing and not _lacks_all(texts[path], hunks):
             continue
         read = elsewhere.rest[number] if number < len(elsewhere.rest) else _no_files
         candidates = {**read(), **texts}
@@ -103,6 +104,15 @@ def _missing(text: bytes | None, hunks: Sequence[HunkText]) -> list[int]:
         if is_needed and not _has_scope(text, hunk) and not holds(source, hunk):
             missing.append(index)
     return missing
+
+
+def _lacks_all(text: bytes, hunks: Sequence[HunkText]) -> bool:
+    """Whether a file has none of the code of a module that hunks are for."""
+    scopes = {form.scope for hunk in hunks for form in hunk.forms}
+    source = readable(text)
+    if source is None or scopes != {"<module>"}:
+        return False
+    return not any(holds(source, hunk) for hunk in hunks)
 
 
 def _has_scope(text: bytes, hunk: HunkText) -> bool:

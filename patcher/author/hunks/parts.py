@@ -11,9 +11,10 @@ from typing import Iterable, Iterator, Sequence
 
 from patcher.author.hunks.candidates import Candidates
 from patcher.author.hunks.checker import CheckedCandidate, Checker
-from patcher.author.hunks.context import RENAMED, Candidate, is_comment
+from patcher.author.hunks.context import THEIRS, Candidate, is_comment
 from patcher.author.hunks.differences import Difference, kept_in
 from patcher.author.hunks.insertions import is_guard, is_telling
+from patcher.author.hunks.ported import ported
 from patcher.author.hunks.renamed import renamed, under_other_name
 from patcher.engine.tree import Tree
 from patcher.message import Message
@@ -58,7 +59,7 @@ class Part(Record):
         """
         if (
             number >= len(self.best.further_forms)
-            or self.best.further_forms[number].otherwise == RENAMED
+            or self.best.further_forms[number].otherwise == THEIRS
         ):
             return self
         return self.with_best(self.best.further_forms[number])
@@ -85,8 +86,8 @@ def differences_of(parts: Iterable[Part]) -> tuple[Difference, ...]:
 class PartMaker:
     """Makes the parts of an edit: checks the candidates, and puts them in order."""
 
-    def __init__(self, before: Tree, candidates: Candidates, checker: Checker) -> None:
-        self.before = before
+    def __init__(self, before: Tree, after: Tree, candidates: Candidates, checker: Checker) -> None:
+        self.before, self.after = before, after
         self.candidates = candidates
         self.checker = checker
 
@@ -251,6 +252,10 @@ class PartMaker:
                 continue
             for checked in works[:_AHEAD]:
                 there = under_other_name(checked.candidate, self.before, other=source)
+                if there is not None:
+                    best = self._better(best, there, group=group)
+            if not best.held[number]:
+                there = ported(self.checker.path, group, self.before, self.after, source)
                 if there is not None:
                     best = self._better(best, there, group=group)
         for form in plain.candidate.forms:

@@ -12,7 +12,7 @@ from itertools import islice, product
 from keyword import iskeyword
 from typing import Iterator, Mapping
 
-from patcher.author.hunks.context import RENAMED, Candidate
+from patcher.author.hunks.context import THEIRS, Candidate
 from patcher.author.hunks.differences import scope_of
 from patcher.author.hunks.excerpts import Line
 from patcher.author.hunks.names import names_bound, names_in
@@ -110,7 +110,7 @@ def under_other_name(candidate: Candidate, home: Tree, other: Tree) -> Candidate
     form = Message(template, form=candidate.form, scope=scope)
     names = {candidate.scope.rpartition(".")[2]: scope.rpartition(".")[2]}
     there = _with_others(candidate, names)
-    return there._replace(scope=scope, form=form, further_forms=(), otherwise=RENAMED)
+    return there._replace(scope=scope, form=form, further_forms=(), otherwise=THEIRS)
 
 
 @lru_cache(maxsize=64)
