@@ -185,7 +185,7 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _bound_by(node: ast.stmt) -> set[str]:
-    """The names that a statement binds, without those in its blocks; "*" may be any."""
+    """The names that a statement binds, also those assigned in its blocks; "*" may be any."""
     if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
         return {node.name}
     if isinstance(node, (ast.Import, ast.ImportFrom)):

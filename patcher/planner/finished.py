@@ -30,12 +30,14 @@ def with_package_checked(made: Plan, facts: Facts) -> Plan:
     function does not take.
     """
     answers = made.answers
+    planned: dict[str, dict[str, bytes]] = {}
+    for file in made.files:
+        planned.setdefault(file.site, {})[file.path] = file.after
     for file in made.files:
         assignments = facts.assignments.get((file.site, file.path), ())
         if not assignments or not file.changes or not file.path.endswith(SOURCE):
             continue
-        planned = {each.path: each.after for each in made.files if each.site == file.site}
-        package = OwnPackage(assignments[0].located, planned)
+        package = OwnPackage(assignments[0].located, planned[file.site])
         pristine = facts.files[file.site, file.path].content.pristine
         for problem in _problems(file, pristine, package):
             answers = tuple(_with_conflict(answer, file, problem) for answer in answers)

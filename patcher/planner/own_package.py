@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import Iterable, Iterator, Mapping
@@ -101,8 +102,10 @@ class OwnPackage:
 def parsed(text: bytes) -> ast.Module | None:
     """The syntax tree of a text; None where this Python cannot read it."""
     try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes in the target are not ours to report
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 

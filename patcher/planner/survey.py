@@ -9,7 +9,6 @@ from patcher.facts import Assignment, Facts, FileStatus, TargetFile, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.model import Plan, Receipt
 from patcher.planner.assignments import Assigner, ReceiptsIn
-from patcher.planner.finished import with_package_checked
 from patcher.planner.plan import plan
 from patcher.planner.rewriter import REWRITER
 from patcher.planner.targets import read_added, read_patched, read_target
@@ -28,7 +27,14 @@ def make_plan(env: Environment, wanted: Wanted, items: Sequence[FileStatus] | No
     The arguments and errors are those of `read_facts` and `plan`.
     """
     facts = read_facts(env, wanted, items=items)
-    return with_package_checked(plan(facts, wanted, rewriter=REWRITER), facts)
+    made = plan(facts, wanted, rewriter=REWRITER)
+    if not any(file.changes for file in made.files):
+        return made
+    from patcher.planner.finished import (
+        with_package_checked,
+    )  # where something changes: syntax trees
+
+    return with_package_checked(made, facts)
 
 
 def read_facts(

@@ -1,6 +1,7 @@
 """An inserted call that passes what the called function does not take is a conflict; where that is not known, it is none."""
 
 import ast
+import warnings
 from pathlib import Path
 from typing import Dict
 
@@ -8,7 +9,7 @@ import pytest
 
 from patcher.model import Located
 from patcher.planner.calls import unfit_calls
-from patcher.planner.own_package import OwnPackage
+from patcher.planner.own_package import OwnPackage, parsed
 from tests.command import Site
 from tests.planner.helpers import patchset
 
@@ -126,6 +127,12 @@ def test_a_class_with_a_decorator_may_have_other_methods(package: OwnPackage) ->
     before = BEFORE.replace("class A:", "@plain\nclass A:")
     after = before.replace("    def here(self, x):\n", "    def here(self, x):\n        self.method()\n", 1)
     assert not unfit_calls("pk/m.py", ast.parse(before), ast.parse(after), package)
+
+
+def test_an_invalid_escape_in_the_package_is_not_reported() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert parsed(b"x = '\\d'\n") is not None
 
 
 def test_a_method_of_a_base_class_is_not_looked_at(package: OwnPackage) -> None:

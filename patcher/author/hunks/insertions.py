@@ -89,8 +89,9 @@ class Runs:
         if not difference.deleted:
             yield from self._insertion(difference)
             return
+        is_wrapped = any(kept_in(node, difference.deleted) for node in difference.inserted)
         for candidate in self._replacement(difference):
-            yield self._in_its_block(candidate, difference)
+            yield _in_its_block(candidate, difference) if is_wrapped else candidate
 
     def _replacement(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for statements that are deleted or replaced."""
@@ -424,18 +425,7 @@ class Runs:
         )
         form = Message("the headers, the code below them left open")
         candidate = Candidate(difference.before.scope, lines, form=form)
-        yield self._in_its_block(candidate, difference)
-
-    def _in_its_block(self, candidate: Candidate, difference: Difference) -> Candidate:
-        """A candidate that wraps code, for its kind of block alone.
-
-        In another one, such as a `try`, a release may have done already what the change is for.
-        """
-        is_wrapped = any(kept_in(node, difference.deleted) for node in difference.inserted)
-        if not is_wrapped or candidate.lines[0][0] == " ":  # what is above it says where
-            return candidate
-        flags = candidate.flags._replace(inside=inside_of(difference.before.block))
-        return candidate._replace(flags=flags)
+        yield _in_its_block(candidate, difference)
 
     def open_definitions(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for definitions that are deleted, by their headers, whatever is in them."""
@@ -471,6 +461,17 @@ class Runs:
         yield from alone_and_around(
             self.before, difference.before, fragments=[fragment], little=little
         )
+
+
+def _in_its_block(candidate: Candidate, difference: Difference) -> Candidate:
+    """A candidate that wraps code, for its kind of block alone.
+
+    In another one, such as a `try`, a release may have done already what the change is for.
+    """
+    if candidate.lines[0][0] == " ":  # what is above it says where
+        return candidate
+    flags = candidate.flags._replace(inside=inside_of(difference.before.block))
+    return candidate._replace(flags=flags)
 
 
 def _parameters_for_others(difference: Difference) -> list[Node]:

@@ -108,9 +108,11 @@ def _missing(text: bytes | None, hunks: Sequence[HunkText]) -> list[int]:
 
 def _lacks_all(text: bytes, hunks: Sequence[HunkText]) -> bool:
     """Whether a file has none of the code of a module that hunks are for."""
-    scopes = {form.scope for hunk in hunks for form in hunk.forms}
+    for hunk in hunks:
+        if any(form.scope != "<module>" for form in hunk.forms):
+            return False
     source = readable(text)
-    if source is None or scopes != {"<module>"}:
+    if source is None or not hunks:
         return False
     return not any(holds(source, hunk) for hunk in hunks)
 

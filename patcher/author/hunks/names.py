@@ -108,12 +108,12 @@ def imports_of_new_code(before: Tree, after: Tree, found: Sequence[Difference]) 
     first_names = {item.name for item in unbound}
     needed: dict[str, str] = {}
     for name, line in lines.items():
-        if name in names and first_name(name) in first_names:
+        if name in names and _first_name(name) in first_names:
             needed[name] = line
     return needed
 
 
-def first_name(dotted: str) -> str:
+def _first_name(dotted: str) -> str:
     """The name that `a.b` reads: `a`."""
     return dotted.partition(".")[0]
 
@@ -128,7 +128,7 @@ def _imported_name(dotted: str, lines: Mapping[str, str]) -> str:
         name = ".".join(parts[:size])
         if name in lines:
             return name
-    of_package = [name for name in lines if first_name(name) == parts[0]]
+    of_package = [name for name in lines if _first_name(name) == parts[0]]
     return of_package[-1] if of_package else ""
 
 

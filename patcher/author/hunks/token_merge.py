@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Sequence
+from typing import Mapping, Sequence
 
 from patcher.engine.lex import LAYOUT, tokens
 from patcher.record import Record
@@ -59,9 +59,10 @@ def merge_tokens(before: str, ours: str, theirs: str, *, loses: bool = True) -> 
     if max(map(len, (old, our_tokens, their_tokens))) > _MOST_TOKENS:
         return None
     our_edits = _edits(old, our_tokens)
+    their_edits = _edits(old, their_tokens)
     edits = list(our_edits)
     lost = 0
-    for edit in _edits(old, their_tokens):
+    for edit in their_edits:
         near = [each for each in our_edits if _meet(edit, each)]
         if not near:
             edits.append(edit)
@@ -74,7 +75,8 @@ def merge_tokens(before: str, ours: str, theirs: str, *, loses: bool = True) -> 
     part = _SMALL if any(edit.new for edit in our_edits) else _SMALL_GONE
     if lost * part > replaced or (lost and not loses):
         return None
-    return _Writer(old, our_tokens, their_tokens).written(edits)
+    kept = (_kept(our_edits, our_tokens), _kept(their_edits, their_tokens))
+    return _Writer(old, ours=kept[0], theirs=kept[1]).written(edits)
 
 
 def _tokens(code: str) -> list[_Token]:
@@ -99,7 +101,8 @@ def _key(text: str) -> str:
 
 def _edits(old: Sequence[_Token], new: Sequence[_Token]) -> list[_Edit]:
     edits: list[_Edit] = []
-    keys, new_keys = ([token.key for token in side] for side in (old, new))
+    keys = [token.key for token in old]
+    new_keys = [token.key for token in new]
     for start, end, new_start, new_end in line_edits(keys, new_keys):
         edits.append(_Edit(start, end, tuple(new[new_start:new_end])))
     return edits
@@ -133,16 +136,16 @@ class _Writer:
 
     Args:
         old: the tokens before both changes.
-        ours: those after one of them.
-        theirs: those after the other one.
+        ours: those that one of them keeps, by the index of the old one.
+        theirs: those that the other one keeps.
     """
 
     def __init__(
-        self, old: Sequence[_Token], ours: Sequence[_Token], theirs: Sequence[_Token]
+        self, old: Sequence[_Token], ours: Mapping[int, _Token], theirs: Mapping[int, _Token]
     ) -> None:
         self._old = old
-        self._ours = _kept(old, ours)
-        self._theirs = _kept(old, theirs)
+        self._ours = ours
+        self._theirs = theirs
 
     def written(self, edits: Sequence[_Edit]) -> str:
         """The code that edits make of the old tokens, of which no two change the same ones."""
@@ -189,15 +192,16 @@ def _text(found: Sequence[_Token]) -> str:
     return "".join(token.layout + token.text for token in found)
 
 
-def _kept(old: Sequence[_Token], new: Sequence[_Token]) -> dict[int, _Token]:
-    """The new tokens for the old ones that stay, by the index of the old one."""
+def _kept(edits: Sequence[_Edit], new: Sequence[_Token]) -> dict[int, _Token]:
+    """The new tokens for the old ones that edits keep, by the index of the old one."""
     kept: dict[int, _Token] = {}
     at = to = 0
-    end = _Edit(len(old), len(old), ())
-    for edit in [*_edits(old, new), end]:
+    for edit in edits:
         for index in range(at, edit.start):
             kept[index] = new[to]
             to += 1
         at = edit.end
         to += len(edit.new)
+    for index, token in enumerate(new[to:], at):
+        kept[index] = token
     return kept
