@@ -166,7 +166,7 @@ class Importer:
         self.patches: dict[str, str] = {}
         self.notes: dict[str, None] = {}
         self.steps: list[SeriesStep] = []
-        # the patches that are not imported, by the paths that they name
+        # the patches that are not imported, by the files that they are for
         self.failed: dict[str, list[str]] = {}
 
         self.releases: list[ReleaseTexts] = []
@@ -358,14 +358,24 @@ class Importer:
             return result
 
         others: dict[str, None] = {}
-        for section in entry.patch.sections:
-            others.update(dict.fromkeys(self.failed.get(section.path, ())))
-        for section in entry.patch.sections:
-            self.failed.setdefault(section.path, []).append(entry.name)
+        for path in self._paths(entry):
+            others.update(dict.fromkeys(self.failed.get(path, ())))
+            self.failed.setdefault(path, []).append(entry.name)
         if not others or result.hint:
             return result
         hint = Message("it may need {names}, which is not imported", names=", ".join(others))
         return result._replace(hint=hint)
+
+    def _paths(self, entry: NamedPatch) -> list[str]:
+        """The installed files that a patch is for; of those that are not found what it says.
+
+        Patches of one series may name a file from different directories.
+        """
+        try:
+            matches = self._matches(entry)
+        except SitepatchError:
+            return [section.path for section in entry.patch.sections]
+        return [match.path or match.section.path for match in matches]
 
     def _attempted(self, entry: NamedPatch) -> PatchResult:
         """Make the `.spatch` of a patch."""

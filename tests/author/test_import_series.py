@@ -151,6 +151,16 @@ def test_what_cannot_be_imported_is_named_and_once_mended_only_that_is_imported(
     assert world.text() == CHECKED and world.text("demo/n.py") == "VALUE = 2\n"
 
 
+@pytest.mark.once
+@pytest.mark.parametrize("top", ["a", "demo.orig"])
+def test_a_patch_that_may_need_one_that_is_not_imported_says_so(world, top):
+    bad = TWO.replace("loaded", "gone")
+    folder = quilt(world, bad=bad, two=TWO.replace("--- a/", f"--- {top}/"))
+    ended = done(world("import", str(folder), "--name", "vendor", "--json"), 1)
+    hints = {patch["name"]: patch.get("hint", "") for patch in json.loads(ended.out)["patches"]}
+    assert "bad" not in hints["bad"] and hints["two"] == "it may need bad, which is not imported"
+
+
 def test_a_patch_of_two_packages_is_one_spatch(world):
     both = diff() + diff("X = 1\n", "X = 2\n", "a/other/m.py")
     quilt(world, both=both, two=TWO)

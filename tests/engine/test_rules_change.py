@@ -161,6 +161,13 @@ RULE_13 = {
     "and where they stand already": inside("x = (a.b)", "-a.b\n+(\n+    a.b\n+    or c\n+)\n", "x = (a.b\n    or c)"),
     "around a condition": inside("if a.b: c", "-if a.b:\n+if (\n+    a.b\n+    or c\n+):\n", "if (\n        a.b\n        or c\n    ): c"),
     "around a string": inside("x = A(1)", "-A($X)\n+(\n+    'a'\n+    'b'\n+)\n", "x = (\n        'a'\n        'b'\n    )"),
+    "of the expression around an operand": inside("x = a + b", "-x = a + b\n+x = (\n+    a + 'c'\n+    'd' + b\n+)\n", "x = (\n        a + 'c'\n        'd' + b\n    )"),
+    "around what an attribute is read of": inside("x = a.f(1)", "-x = a.f(1)\n+x = (\n+    c\n+    .d.f(1)\n+)\n", "x = (\n        c\n        .d.f(1)\n    )"),
+    "around a tuple": inside("x = a, b", "-x = a, b\n+x = (\n+    a,\n+    'c'\n+    'd',\n+    b,\n+)\n", "x = (\n        a,\n        'c'\n        'd',\n        b,\n    )"),
+    "around a comparison": inside("return a < b", "-return a < b\n+return (\n+    c\n+    .d < b)\n", "return (\n        c\n        .d < b)"),
+    "around what is looped over": inside("for i in a.b: c", "-for i in a.b:\n+for i in (c\n+    .d.b):\n     ...\n", "for i in (c\n        .d.b): c"),
+    "the brackets of a call hold them": inside("x = A( a.b )", "-x = A(a.b)\n+x = A(c\n+    .d.b)\n", "x = A( c\n        .d.b )"),
+    "the braces of an f-string hold them": inside("x = f'''{a.b}'''", "-x = f'''{a.b}'''\n+x = f'''{c\n+    .d.b}'''\n", "x = f'''{c\n    .d.b}'''"),
 }  # fmt: skip
 
 MEET = "def f(a):\n    x = old(a)\n    return x\n"

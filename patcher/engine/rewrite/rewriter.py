@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 
 from patcher.engine.layout import breaks_f_string, header_end, lines_end
-from patcher.engine.lex import find_outside
+from patcher.engine.lex import breaks_line, depth_of, find_outside, scan
 from patcher.engine.match import Match, MatchRange
 from patcher.engine.node import Node, Value, same
 from patcher.engine.rewrite.align import alignments, has_part, related
@@ -114,6 +114,24 @@ def _is_edited(edits: Edits, code: Node) -> bool:
     return any(edit.start <= code.begin < edit.end for edit in edits.made)
 
 
+def _is_in_brackets(text: str, code: Node, offset: int) -> bool:
+    """Whether an offset of an expression is inside brackets, or inside an f-string."""
+    statement = code
+    for outer in code.ancestors():
+        if statement.has_lines:
+            break
+        statement = outer
+
+    depth = 0
+    for token in scan(text, statement.begin):
+        if token.start >= offset:
+            break
+        if token.end > offset:
+            return True  # in a field of an f-string
+        depth += depth_of(token)
+    return depth > 0
+
+
 def _check_f_strings(edits: Edits, siblings: list[Node]) -> None:
     """Refuse edits inside an f-string that would end it, or need a newer Python than the file.
 
@@ -166,6 +184,7 @@ class _Rewriter(Edits):
         kept_count = len(self.render.kept)
         try:
             self._change_in_place(before, after)
+            self._check_line_breaks(before, edit_count)
         except ReplaceWhole:
             if before.kind == "Parameters":  # of a lambda: an empty list has no place of its own
                 raise
@@ -176,6 +195,22 @@ class _Rewriter(Edits):
                 self.render.kept.popitem()
 
             self._replace(before, after)
+            self._check_line_breaks(before, edit_count)
+
+    def _check_line_breaks(self, before: Node, edit_count: int) -> None:
+        """Refuse what breaks a line where the file has no brackets, of the edits past a number.
+
+        In the hunk it stands in the parentheses of a larger expression: they come with that.
+
+        Raises:
+            ReplaceWhole: see above.
+        """
+        if not before.is_expression or before.parent is None:
+            return
+        code = self.code(before)
+        for edit in self.made[edit_count:]:
+            if breaks_line(edit.text) and not _is_in_brackets(self.text, code, edit.start):
+                raise ReplaceWhole
 
     def _change_in_place(self, before: Node, after: Node) -> None:
         """Edit what differs between two nodes of one kind.
