@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator, Sequence
 
-from patcher.engine.imports import binds_imports, standing_imports
+from patcher.engine.imports import binds_imports, standing_imports, that_run
 from patcher.engine.in_place import change_of, is_in_place, written
 from patcher.engine.match import MAX_MATCHES, Match, Matcher, MatchRange
 from patcher.engine.node import Node, only_runs, walk_each
@@ -110,10 +110,12 @@ def find_in_scope(source: Source, hunk: Hunk, scope: str) -> FoundPlaces:
     blocks = scope_blocks(source, scope, hunk.before, hunk.after)
     before_matcher = Matcher(most=MAX_MATCHES)
     before = _side_places(hunk, hunk.before, blocks, before_matcher)
+    before = that_run(source, hunk, before)
     after_matcher = Matcher(most=MAX_MATCHES, anywhere=True)
     after: list[MatchRange] = []
     if hunk.upstream.is_proof:
         after = _side_places(hunk, hunk.after, blocks, after_matcher)
+        after = that_run(source, hunk, after)
 
     todo = _still_to_change(hunk, before, after)
     # A match of the after side inside a place still to change, or inside another one, proves

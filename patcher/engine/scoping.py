@@ -91,6 +91,13 @@ def is_near(node: ast.stmt, lines: LineRanges) -> bool:
     return meets(lines, start - 1, end + 1)
 
 
+def for_type_checkers(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of one scope that never run: those in `if TYPE_CHECKING`."""
+    for node in statements(body):
+        if _is_for_type_checkers(node):
+            yield from statements(node.body)
+
+
 def _is_for_type_checkers(node: ast.AST) -> TypeGuard[ast.If]:
     """Whether a statement is `if TYPE_CHECKING`, whose body never runs."""
     if not isinstance(node, ast.If):
@@ -138,10 +145,8 @@ def modules_imported_in(body: Sequence[ast.stmt]) -> set[str]:
 
 def _run_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements of one scope without those for type checkers alone."""
-    hidden: set[int] = set()
+    hidden = {id(node) for node in for_type_checkers(body)}
     for node in statements(body):
-        if _is_for_type_checkers(node):
-            hidden.update(id(child) for child in statements(node.body))
         if id(node) not in hidden:
             yield node
 

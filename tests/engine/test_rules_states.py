@@ -130,6 +130,7 @@ RULE_24 = {
 
 # `when-present`: what is absent is not needed; upstream wins; variants of one line.
 MODULE = {"scope": "<module>", "flags": "when-present"}
+CHECKERS = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from a import b\n    from a import c\n"
 RULE_25 = {
     "of a name that stands for any": Changed("from a import b\n", " from a import $N\n+from x import $N\n", "from a import b\nfrom x import b\n", how=MODULE),
     "the code is not there": stays("x = a", "-A($X)\n+max($X)\n", State.NOT_NEEDED, flags="when-present"),
@@ -163,6 +164,10 @@ RULE_25 = {
     "under another name": Changed("import b\nimport c as d\n", " import b\n+import c\n", "import b\nimport c\nimport c as d\n", how={"scope": "<module>"}),
     "of another module": Changed("import b\nfrom d import c\n", " import b\n+from .d import c\n", "import b\nfrom .d import c\nfrom d import c\n", how={"scope": "<module>"}),
     "where it may not run": Changed("import b\nif b:\n    import c\n", " import b\n+import c\n", "import b\nimport c\nif b:\n    import c\n", how={"scope": "<module>"}),
+    "for type checkers alone": Changed(CHECKERS, "+from a import c\n ...\n", "from a import c\n" + CHECKERS, how={"scope": "<module>"}),
+    "for type checkers alone, where it is not needed": Changed(CHECKERS, "+from a import c\n ...\n", "from a import c\n" + CHECKERS, how=MODULE),
+    "for type checkers, as they have it": Stays(CHECKERS, " from a import b\n+from a import c\n", State.UPSTREAM, how={"scope": "<module>"}),
+    "for others than type checkers": Stays(CHECKERS + "else:\n    from a import c\n", "+from a import c\n ...\n", State.UPSTREAM, how={"scope": "<module>"}),
     "none of the variants": stays("return d(a)", "-A($X)\n+max($X, 0)\n@@ f @@ when-present\n-c($X)\n+max($X, 0)\n", State.NOT_NEEDED, flags="when-present"),
 }  # fmt: skip
 
