@@ -140,6 +140,7 @@ WALL = {  # what other packages know of the engine: the questions, the form of a
     "engine": "check_hunks rewrite splices_problem",
     "explain": "explain",
     "overlap": "overlaps",
+    "scoping": "statements",
     "source": "definition_lines",
     "check": "source_problem",
     "spatch.hunk": "MOST_LINES parse_spatch",

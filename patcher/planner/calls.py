@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, AbstractSet, Iterator, Sequence
 
+from patcher.engine.scoping import statements
 from patcher.planner.own_package import OwnPackage, absolute
 from patcher.record import Record
 
@@ -168,20 +169,8 @@ def _imported(
 
 def _only(body: Sequence[ast.stmt], name: str) -> ast.stmt | None:
     """The only statement of a scope that may bind a name, None where there are others."""
-    found = [node for node in _statements(body) if _bound_by(node) & {name, "*"}]
+    found = [node for node in statements(body) if _bound_by(node) & {name, "*"}]
     return found[0] if len(found) == 1 else None
-
-
-def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a scope, also in blocks."""
-    for node in body:
-        yield node
-        if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
-            continue
-        for field in ("body", "orelse", "finalbody"):
-            yield from _statements(getattr(node, field, []))
-        for part in (*getattr(node, "handlers", []), *getattr(node, "cases", [])):
-            yield from _statements(part.body)
 
 
 def _bound_by(node: ast.stmt) -> set[str]:
