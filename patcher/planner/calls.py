@@ -157,8 +157,10 @@ def _imported(
     for _ in range(_MOST_IMPORTS):
         if not isinstance(found, ast.ImportFrom):
             return found
-        origin = next(each for each in found.names if name == (each.asname or each.name))
-        name = origin.name
+        origin = [each.name for each in found.names if name == (each.asname or each.name)]
+        if not origin:  # by way of a `*`
+            return None
+        name = origin[-1]
         module = package.module(absolute(path, found))
         if module is None:
             return None

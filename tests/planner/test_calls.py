@@ -101,7 +101,7 @@ FITS = {  # what is inserted into A.here -> whether it fits
 
 @pytest.fixture()
 def package(tmp_path: Path) -> OwnPackage:
-    files: Dict[str, str] = {"pk/__init__.py": START, "pk/tools.py": TOOLS, "pk/deeper/__init__.py": "", "pk/deeper/more.py": MORE}
+    files: Dict[str, str] = {"pk/__init__.py": START, "pk/tools.py": TOOLS, "pk/deeper/__init__.py": "from .more import *\n", "pk/deeper/more.py": MORE}
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
@@ -121,6 +121,11 @@ def test_what_a_star_import_may_bind_is_not_looked_at(package: OwnPackage) -> No
     star = "from pk.anything import *\n"
     assert unfit_calls("pk/m.py", ast.parse(BEFORE), ast.parse(after), package)
     assert not unfit_calls("pk/m.py", ast.parse(star + BEFORE), ast.parse(star + after), package)
+
+
+def test_what_comes_by_a_star_import_alone_is_not_looked_at(package: OwnPackage) -> None:
+    for before in ("from pk.tools import *\n", "from pk.deeper import begin\n"):
+        assert not unfit_calls("pk/m.py", ast.parse(before), ast.parse(f"{before}begin()\njoin(1)\n"), package)
 
 
 def test_a_class_with_a_decorator_may_have_other_methods(package: OwnPackage) -> None:
