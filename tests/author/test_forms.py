@@ -726,6 +726,29 @@ CASES = {
         "def g():\n    return 2\n\n\nx = 1\n",
         "@@ <module> @@\n-def f(a: int) -> int:\n-    return a\n def g():\n     ...\n@@ or @@\n-def f(...) -> $_:\n-    ...\n",
     ),
+    "a statement that goes may have other elements in a list, and another message": (
+        "def f(path, log):\n    g(path)\n    if os.path.isfile(path) and os.name in ['nt', 'ce']:\n        log.warning('there is a file')\n    log.start(path)\n",
+        "def f(path, log):\n    g(path)\n    log.start(path)\n",
+        "@@ f @@\n g(...)\n-if os.path.isfile(path) and os.name in ['nt', 'ce']:\n-    log.warning('there is a file')\n log.start(...)\n"
+        "@@ or @@ inside=scope\n-if os.path.isfile(path) and os.name in ['nt', 'ce']:\n-    log.warning('there is a file')\n"
+        "@@ or @@ inside=scope\n-if os.path.isfile(path) and os.name in ['nt', ...]:\n-    log.warning($_)\n",
+    ),
+    "one of which little else is known may not": (
+        "def f(path, log):\n    g(path)\n    assert path, 'there is no file'\n    log.start(path)\n",
+        "def f(path, log):\n    g(path)\n    log.start(path)\n",
+        "@@ f @@\n g(...)\n-assert path, 'there is no file'\n log.start(...)\n@@ or @@\n-assert path, 'there is no file'\n log.start(...)\n",
+    ),
+    "a statement that is replaced may have another message, and another list may not": (
+        "def f(path, log, ready, shutil, os):\n    for each in ['nt', 'ce']:\n        log.warning('%s is not there' % each, path)\n        os.unlink(path)\n",
+        "def f(path, log, ready, shutil, os):\n    with ready(path):\n        shutil.copy(path, 'nowhere')\n",
+        "@@ f @@\n-for each in ['nt', 'ce']:\n-    log.warning('%s is not there' % each, path)\n-    os.unlink(path)\n+with ready(path):\n+    shutil.copy(path, 'nowhere')\n"
+        "@@ or @@\n-for each in ['nt', 'ce']:\n-    log.warning($_, path)\n-    os.unlink(path)\n+with ready(path):\n+    shutil.copy(path, 'nowhere')\n",
+    ),
+    "unless words of the message stay": (
+        "def f(path, log, ready, shutil, os):\n    for each in ['nt', 'ce']:\n        log.warning('%s is not there' % each, path)\n        os.unlink(path)\n",
+        "def f(path, log, ready, shutil, os):\n    with ready(path):\n        shutil.copy(path, 'it is nowhere')\n",
+        "@@ f @@\n-for each in ['nt', 'ce']:\n-    log.warning('%s is not there' % each, path)\n-    os.unlink(path)\n+with ready(path):\n+    shutil.copy(path, 'it is nowhere')\n",
+    ),
     "a decorator that changed in one of its lists": (
         "@mark.each('name', [('a', 1), ('b', 2), ('c', 3), ('d', 4)])\ndef f(name):\n    return name\n",
         "@mark.each('name', [('a', 1), ('c', 3), ('d', 4)])\ndef f(name):\n    return name\n",

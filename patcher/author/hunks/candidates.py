@@ -98,7 +98,11 @@ class Candidates:
             if _are_expressions(group):  # a comment would have no place
                 code = [line for line in alone if not is_comment(line[1])]
                 yield Candidate(scope, _dedented(code), form=form)
-        if len(group) > 1 or not group[0].pairs:
+        if len(group) > 1:
+            return
+        if group[0].kind == "run":
+            yield from self.runs.open_details(group[0])
+        if not group[0].pairs:
             return
         if group[0].kind == "header":
             if best.lines[0][1].startswith("@"):
@@ -133,8 +137,13 @@ class Candidates:
         return self.runs.open_wrapped(difference)
 
     def deleted(self, difference: Difference) -> Iterator[Candidate]:
-        """Candidates for definitions that are deleted, of which they need the headers alone."""
-        return self.runs.open_definitions(difference)
+        """Candidates for statements that are deleted, of which they need a part alone.
+
+        That is the header of a definition, and what is no detail.
+        """
+        if all(node.is_definition for node in difference.deleted):
+            return self.runs.open_definitions(difference)
+        return self.runs.open_details(difference)
 
     def both(self, first: Difference, second: Difference) -> Iterator[Candidate]:
         """Candidates for an insertion and the change of a header directly below or above it.

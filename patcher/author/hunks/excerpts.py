@@ -35,6 +35,8 @@ LISTS = ("args", "elements", "params", "names", "items", "decorators")
 _BEFORE_ELEMENTS = frozenset(["", "(", "[", "{", ",", ":", ";"])
 """The tokens behind which a `...` would be read as a run."""
 _LONG_TUPLE = 8  # elements from which a tuple is no record: none of them names another
+_SENTENCE = 3  # words from which a text is a message
+_WORD = re.compile(r"[^\W\d_]{2,}")
 _LONGEST_LINE = 110  # code that would be longer is not joined to one line
 _LONGEST_CONTEXT = 12  # lines of a compound statement that is written whole as context
 _NEWLINE = re.compile(r"\r\n|\r|\n")
@@ -186,6 +188,54 @@ def elided(pairs: Sequence[Pair]) -> Holes:
         holes += _not_closed(old, new)
         holes += _grown(old, new)
     return holes
+
+
+def open_details(deleted: Sequence[Node], inserted: Sequence[Node]) -> list[Hole]:
+    """The holes by which details of statements that go are left open: other releases have others.
+
+    A message becomes any expression, unless the new code has words of it. A list becomes its first
+    element and `...`, unless there is new code.
+    """
+    words = _words(inserted)
+    holes: list[Hole] = []
+    waiting = [node for node in deleted if not node.is_text]
+    while waiting:
+        node = waiting.pop()
+        elements = node.items("elements")
+        if is_message(node) and not words & _words([node]):
+            holes.append((node.outer_start, node.outer_end, "$_"))
+        elif not inserted and _may_be_open(node):
+            holes.append((elements[0].outer_end, elements[-1].outer_end, BEHIND))
+        else:
+            waiting += [child for child in node.children() if not child.is_text]
+    return sorted(holes)
+
+
+def _may_be_open(node: Node) -> bool:
+    """Whether a node is a list of several elements that `...` may stand for."""
+    elements = node.items("elements")
+    has_brackets = node.kind in ("List", "Set", "Dict") or node.parenthesised
+    has_star = any("Star" in element.kind for element in elements)
+    return len(elements) > 1 and has_brackets and not has_star and _may_elide(node)
+
+
+def is_message(node: Node) -> bool:
+    """Whether an expression is a text of several words, with values in it or without."""
+    if node.kind == "BinaryOperation":
+        return is_message(node.node("left"))
+    if node.kind == "Call" and node.node("func").kind == "Attribute":
+        return is_message(node.node("func").node("value"))
+    return node.kind in ("String", "FString") and len(_words([node])) >= _SENTENCE
+
+
+def _words(nodes: Sequence[Node]) -> set[str]:
+    """The words in the strings of some code."""
+    words: set[str] = set()
+    for node in nodes:
+        for part in node.walk():
+            if part.kind in ("String", "FText"):
+                words.update(_WORD.findall(str(part.fields["value"])))
+    return words
 
 
 def _has_value(node: Node) -> bool:

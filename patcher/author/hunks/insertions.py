@@ -14,6 +14,7 @@ from typing import AbstractSet, Iterator, Sequence
 
 from patcher.author.hunks.context import (
     Candidate,
+    Flags,
     Fragment,
     alone_and_around,
     beside,
@@ -29,6 +30,7 @@ from patcher.author.hunks.excerpts import (
     excerpt,
     forms,
     open_definition,
+    open_details,
     parameter_name,
     tagged,
     uncommented,
@@ -429,8 +431,6 @@ class Runs:
 
     def open_definitions(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for definitions that are deleted, by their headers, whatever is in them."""
-        if difference.inserted or not all(node.is_definition for node in difference.deleted):
-            return
         deleted: list[str] = []
         for node in difference.deleted:
             deleted += open_definition(self.before, node)
@@ -438,6 +438,24 @@ class Runs:
             lines = (*tagged("-", deleted), *tagged("+", blank))
             form = Message("the header of what goes, whatever is in it")
             yield Candidate(difference.before.scope, lines, form=form)
+
+    def open_details(self, difference: Difference) -> Iterator[Candidate]:
+        """A candidate for statements that go, their lists and messages left open."""
+        holes = open_details(difference.deleted, difference.inserted)
+        hidden = [hole[:2] for hole in holes]
+        if not holes or len(distinctive_words(difference.deleted, hidden)) < 2:
+            return
+        first, last = difference.deleted[0], difference.deleted[-1]
+        deleted = excerpt(self.before, first.begin, last.outer_end, holes=holes)
+        layouts = [self.inserted(difference, below=True)]
+        flags = Flags()
+        if not difference.inserted:
+            layouts = self._blank_lines(difference)
+            flags = Flags(inside=inside_of(difference.before.block))
+        for inserted in layouts:
+            lines = (*tagged("-", deleted), *tagged("+", inserted))
+            form = Message("the code that goes, its lists and messages left open")
+            yield Candidate(difference.before.scope, lines, form=form, flags=flags)
 
     def _below_others(self, difference: Difference) -> Iterator[Candidate]:
         """Statements whose bodies stand below other headers now: each body is a run with a name."""
