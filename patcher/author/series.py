@@ -13,6 +13,7 @@ from patcher.author.diffs.patchfile import read_head
 from patcher.author.folder import SeriesFolder, spatch_text
 from patcher.author.hunks.generalise import generalise
 from patcher.author.hunks.moves import OtherFiles
+from patcher.author.hunks.names import unbound_names
 from patcher.author.imported_texts import ImportedTexts
 from patcher.author.patched_texts import Release, by_package
 from patcher.author.patches import NamedPatch
@@ -31,7 +32,7 @@ from patcher.engine.spatch.hunk import parse_spatch
 from patcher.engine.tree import remembered
 from patcher.errors import Location, SitepatchError
 from patcher.installed.versions import is_version, says_nothing
-from patcher.message import Message, fields_called, joined
+from patcher.message import Message, joined
 from patcher.model import SOURCE, Located, Progress, Variant
 from patcher.patchset.layers import in_order, patch_name
 from patcher.patchset.places import MANIFEST
@@ -113,11 +114,6 @@ class PatchResult(Record):
     def missing(self) -> tuple[LeftOut, ...]:
         """The parts that are in no hunk and that the rest may need."""
         return self.parts.missing
-
-
-def unbound_names(problem: str) -> list[str]:
-    """The names that nothing binds, of a problem that says so: its fields called `unbound`."""
-    return fields_called(problem, "unbound")
 
 
 def names_option(names: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
 from typing import Sequence
@@ -57,6 +58,11 @@ class FinishedText:
             length = len(splice.new.decode(source.encoding))
             self.inserted.append((start, start + length))
         self.inserted_lines = result.lines.numbers(self.inserted)
+
+    def inserts(self, node: ast.stmt | ast.expr) -> bool:
+        """Whether the change has inserted the beginning of a node of the result."""
+        offset = self.result.offset(node.lineno, node.col_offset)
+        return any(start <= offset < end for start, end in self.inserted)
 
     def offset(self, byte: int, *, end: bool = False) -> int:
         """Map a byte offset of `source` to a character offset of `result`.

@@ -21,6 +21,7 @@ from patcher.engine.node import SyntaxProblem, same
 from patcher.engine.rewrite.rewriter import rewritten
 from patcher.engine.source import Conflict, Edit, Source, read_source
 from patcher.engine.spatch.side import Hunk
+from patcher.engine.unreachable import never_run
 from patcher.message import Message, joined
 from patcher.model import HunkAnswer, Splice, State, apply_splices
 from patcher.record import Record
@@ -73,6 +74,7 @@ def check_result(
         or equal_branches(finished, matched)
         or repeated_key(finished, matched)
         or repeated_element(finished, matched)
+        or never_run(finished, matched)
     )
     if problem:
         return _refused(answers, problem)

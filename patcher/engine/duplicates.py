@@ -33,7 +33,7 @@ def twice_defined(finished: FinishedText, before: Counter[str]) -> str:
     """
     left = Counter(before)
     for name, *both in _redefinitions(finished.result):
-        are_inserted = all(_is_inserted(finished, node) for node in both)
+        are_inserted = all(finished.inserts(node) for node in both)
         if are_inserted:
             continue
 
@@ -108,7 +108,7 @@ def equal_branches(finished: FinishedText, matched: Sequence[MatchedHunk]) -> st
         start = finished.result.offset(node.lineno, node.col_offset)
         is_if = finished.result.text.startswith("if", start)
         parts = [node, *(body[0] for body in bodies)]
-        is_changed = any(_is_inserted(finished, part) for part in parts)
+        is_changed = any(finished.inserts(part) for part in parts)
         if is_if and is_changed:
             return Message(
                 "all branches of the `if` in line {line} of the result would be equal: "
@@ -134,7 +134,7 @@ def repeated_key(finished: FinishedText, matched: Sequence[MatchedHunk]) -> str:
         inserted: dict[str, ast.expr] = {}
         there: set[str] = set()
         for key in filter(None, node.keys):
-            if _is_inserted(finished, key):
+            if finished.inserts(key):
                 inserted[ast.dump(key)] = key
             else:
                 there.add(ast.dump(key))
@@ -167,7 +167,7 @@ def repeated_element(finished: FinishedText, matched: Sequence[MatchedHunk]) -> 
             continue
 
         texts = [element for element in node.elts if _is_text(element)]
-        inserted = [element for element in texts if _is_inserted(finished, element)]
+        inserted = [element for element in texts if finished.inserts(element)]
         there = {ast.dump(element) for element in texts if element not in inserted}
         if len(texts) < len(node.elts) or len(there) + len(inserted) < len(texts):
             continue
@@ -203,12 +203,6 @@ def _writes_text_elements(matched: Sequence[MatchedHunk]) -> bool:
 def _writes_keys(matched: Sequence[MatchedHunk]) -> bool:
     """Whether the hunks write a part of a dictionary."""
     return any(node.kind == "DictElement" for node in _written(matched))
-
-
-def _is_inserted(finished: FinishedText, node: ast.stmt | ast.expr) -> bool:
-    """Whether the change has inserted the beginning of a node of the result."""
-    offset = finished.result.offset(node.lineno, node.col_offset)
-    return any(start <= offset < end for start, end in finished.inserted)
 
 
 def _written(matched: Sequence[MatchedHunk]) -> Iterator[Node]:

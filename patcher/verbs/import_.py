@@ -21,6 +21,7 @@ from patcher.author.folder import (
     series_files,
     write_folder,
 )
+from patcher.author.hunks.names import unbound_names
 from patcher.author.manifest import with_patch_files
 from patcher.author.patched_texts import Release
 from patcher.author.patches import NamedPatch, named_patches
@@ -31,7 +32,6 @@ from patcher.author.series import (
     Remark,
     names_option,
     packages_of,
-    unbound_names,
 )
 from patcher.author.spatch_draft import Draft, LeftOut
 from patcher.compatibility import ReleaseOutcome

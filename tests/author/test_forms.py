@@ -749,6 +749,16 @@ CASES = {
         "def f(path, log, ready, shutil, os):\n    with ready(path):\n        shutil.copy(path, 'it is nowhere')\n",
         "@@ f @@\n-for each in ['nt', 'ce']:\n-    log.warning('%s is not there' % each, path)\n-    os.unlink(path)\n+with ready(path):\n+    shutil.copy(path, 'it is nowhere')\n",
     ),
+    "what is last in a block, below another block, may have something else above it": (
+        "def f(a, gid):\n    if gid:\n        if a.groups:\n            a.start(gid)\n    a.end()\n",
+        "def f(a, gid):\n    if gid:\n        if a.groups:\n            a.start(gid)\n        a.drop([])\n    a.end()\n",
+        "@@ f @@\n if a.groups:\n     ...\n+a.drop([])\n@@ or @@\n if gid:\n     ...\n+    a.drop([])\n",
+    ),
+    "not where the header says little": (
+        "def f(a, gid):\n    while True:\n        if a.groups:\n            a.start(gid)\n    a.end()\n",
+        "def f(a, gid):\n    while True:\n        if a.groups:\n            a.start(gid)\n        a.drop([])\n    a.end()\n",
+        "@@ f @@\n if a.groups:\n     ...\n+a.drop([])\n",
+    ),
     "a decorator that changed in one of its lists": (
         "@mark.each('name', [('a', 1), ('b', 2), ('c', 3), ('d', 4)])\ndef f(name):\n    return name\n",
         "@mark.each('name', [('a', 1), ('c', 3), ('d', 4)])\ndef f(name):\n    return name\n",

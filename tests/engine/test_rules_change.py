@@ -36,7 +36,7 @@ RULE_11 = {
     "a name is changed": Changed("def f(a):\n    return a\n", "-def f(a):\n+def g(a):\n", "def g(a):\n    return a\n"),
     "a class's name": Changed("class f(A):  # c\n    x = 1\n", "-class f:\n+class g:\n", "class g(A):  # c\n    x = 1\n"),
     "the body below a changed name": Changed(
-        "def f(a):\n    # c\n    return a\n", "-def f(a):\n+def g(a, b):\n     ...\n+    b()\n", "def g(a, b):\n    # c\n    return a\n    b()\n",
+        "def f(a):\n    # c\n    a()\n", "-def f(a):\n+def g(a, b):\n     ...\n+    b()\n", "def g(a, b):\n    # c\n    a()\n    b()\n",
     ),
     "a statement that begins with a placeholder": inside("x = 1\n    A.b()", " x = 1\n-$X.b()\n+$X.c()\n+$X.d()\n", "x = 1\n    A.c()\n    A.d()"),
     "a docstring is changed": Changed("def f():\n    '''Doc.'''\n    x = 1\n", " def f():\n-    'Doc.'\n+    'New.'\n     ...\n", "def f():\n    'New.'\n    x = 1\n"),
@@ -181,7 +181,9 @@ RULE_14 = {
     "insertions at the top of a file": Refused("+import a\n ...\n@@ <module> @@\n+import b\n ...\n", "as the hunk in line 2: write one", "", {"scope": "<module>"}),
     "insertions that meet where the patterns do not show it": Stays(MEET, " x = old(a)\n+print(1)\n@@ f @@\n x = $V\n+print(2)\n", State.CONFLICT, "meet at line 3"),
     "insertions before and after": Changed(MEET, " x = old(a)\n+print(1)\n@@ f @@\n+print(2)\n x = old(a)\n", "def f(a):\n    print(2)\n    x = old(a)\n    print(1)\n    return x\n"),
-    "insertions at the beginning and the end": Changed(MEET, " def f(a):\n+    print(1)\n     ...\n@@ f @@\n def f(a):\n     ...\n+    print(2)\n", "def f(a):\n    print(1)\n    x = old(a)\n    return x\n    print(2)\n"),
+    "insertions at the beginning and the end": Changed(
+        "def f(a):\n    x = old(a)\n", " def f(a):\n+    print(1)\n     ...\n@@ f @@\n def f(a):\n     ...\n+    print(2)\n", "def f(a):\n    print(1)\n    x = old(a)\n    print(2)\n",
+    ),
     "insertions at the end of a block and of the block around it": Changed("def f(a):\n    if a:\n        old(a)\n", " def f(...):\n     ...\n+    print(2)\n@@ f @@\n old(a)\n+print(1)\n", "def f(a):\n    if a:\n        old(a)\n        print(1)\n    print(2)\n"),
     "insertions at the end of a block without a line break": Changed("def f(a):\n    if a:\n        old(a)", " def f(...):\n     ...\n+    print(2)\n@@ f @@\n old(a)\n+print(1)\n", "def f(a):\n    if a:\n        old(a)\n        print(1)\n    print(2)"),
     "an insertion at the end of a block, and a clause below it": Changed("def f(a):\n    if a:\n        old(a)\n", " if a:\n     ...\n+else:\n+    print(2)\n@@ f @@\n old(a)\n+print(1)\n", "def f(a):\n    if a:\n        old(a)\n        print(1)\n    else:\n        print(2)\n"),
@@ -363,6 +365,14 @@ RULE_20 = {
         for name, (source, hunk, scope, reason) in COMPILES.items()
         for words in ("the result does not compile", reason)
     },
+    "it may run": stays("if a:\n        b(1)\n        return c", " if a:\n     ...\n+    d()\n", State.CONFLICT, "would never run: line 4 of the result leaves its block"),
+    "it may run, in a loop": stays("for x in a:\n        if b:\n            c(x)\n            continue", " if b:\n     ...\n+    d()\n", State.CONFLICT, "line 5 of the result leaves its block"),
+    "it may run, beside a `raise` of several lines": stays("try:\n        b(1)\n    except OSError:\n        raise A(\n            1)", " except OSError:\n     ...\n+    d()\n", State.CONFLICT, "line 5 of the"),
+    "above what leaves it runs": inside("if a:\n        b(1)\n        return c", " if a:\n+    d()\n     ...\n", "if a:\n        d()\n        b(1)\n        return c"),
+    "what leaves is inserted with it": inside("b(1)", " b(1)\n+return d\n+A()\n", "b(1)\n    return d\n    A()"),
+    "or stands in a block above it": inside("if a:\n        return c\n    b(1)", " if a:\n     ...\n+d()\n", "if a:\n        return c\n    d()\n    b(1)"),
+    "or is written in the hunk": inside("return c", " return c\n+d()\n", "return c\n    d()"),
+    "a `yield` makes a generator": inside("b(1)\n    return c", " def f(...):\n     ...\n+    yield\n", "b(1)\n    return c\n    yield"),
     "the header of a class, without the body some lines below": Changed(
         f"class A(B){BELOW}", "-class A(B):\n+class A(B, metaclass=type):\n     ...\n", f"class A(B, metaclass=type){BELOW}", {"scope": "<module>"},
     ),

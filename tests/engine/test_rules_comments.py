@@ -48,7 +48,9 @@ RULE_17 = {
     "at the beginning, directly below the docstring": Changed(
         "def f(a):\n    'Doc.'\n\n    # about x\n    x = a\n", " def f(a):\n+    print(a)\n     ...\n", "def f(a):\n    'Doc.'\n    print(a)\n\n    # about x\n    x = a\n",
     ),
-    "at the end of the block": beside(" def f(a, b):\n     ...\n+    print(a)\n", "return x\n", "return x\n    print(a)\n"),
+    "at the end of the block": Changed(
+        BODY.replace("return x", "b(x)"), " def f(a, b):\n     ...\n+    print(a)\n", BODY.replace("return x\n", "b(x)\n    print(a)\n")
+    ),
     "at the end of the block, below its last comments": Changed(TAIL, " if a:\n     ...\n+    c()\n", TAIL.replace("body\n", "body\n        c()\n")),
     "after a compound statement, below the comments of its body": Changed(TAIL, " if a:\n     ...\n+c()\n", TAIL.replace("body\n", "body\n    c()\n")),
     "a statement inside one that stays is not moved": inside("if a:\n        b()  # why\n    if c:\n        d()", "-if a:\n-    b()\n+if a:\n+    b()\n if c:\n-    d()\n+    for x in a: b()\n+    d()\n", "if a:\n        b()  # why\n    if c:\n        for x in a: b()\n        d()"),

@@ -306,7 +306,7 @@ def test_a_result_that_reads_what_another_patchset_removed_is_a_conflict(site: S
     patchset(tmp_path, "four", head + "-def get_rank(group=None):\n+def get_rank(groups=None):\n     ...\n")
     apply(site, "four")
     before = site.tree()
-    patchset(tmp_path, "two", head + " def get_rank(group=None):\n     ...\n+    print(group)\n")
+    patchset(tmp_path, "two", head + " def get_rank(group=None):\n+    print(group)\n     ...\n")
     ended = site("apply", "two", "--patch-dir", "patches")
     assert ended.code == 1 and "four changes the same code" in ended.out + ended.err, ended
     assert site.tree() == before

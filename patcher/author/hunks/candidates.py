@@ -132,6 +132,10 @@ class Candidates:
         """Candidates for branches that come first, whatever the condition is that was the first."""
         return self.changes.open_branches(difference)
 
+    def at_end(self, difference: Difference) -> Iterator[Candidate]:
+        """Candidates for what is inserted at the end of a block, whatever is above it there."""
+        return self.runs.at_end(difference)
+
     def wrapped(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for statements that are wrapped, of which they need the headers alone."""
         return self.runs.open_wrapped(difference)

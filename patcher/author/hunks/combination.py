@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Iterator, Sequence
 
+from patcher.author.hunks.checker import CheckedCandidate
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import Difference, Pair
 from patcher.author.hunks.leftovers import Leftovers
+from patcher.author.hunks.names import unbound_names
 from patcher.author.hunks.parts import Part, PartMaker, differences_of
 from patcher.engine.engine import rewrite
 from patcher.errors import PatchError
@@ -46,7 +48,7 @@ class Combination:
         Hunks that conflict are replaced by their next candidates, or by one hunk for the statement
         around them, or left out.
         """
-        parts = self._without_needed_imports(parts)
+        parts = self._without_needed_imports(self._filled(parts))
         for _ in range(_ROUNDS):
             parts = self._filled(parts)
             together = self._together(parts)
@@ -190,13 +192,7 @@ class Combination:
                 return [*outside, merged]
             rejected += merged.rejected
 
-        why: str = Message("no hunk can be written for it")
-        if rejected:
-            why = rejected[0].problem
-        reason = next((each.reason for each in rejected if each.reason), "")
-        if reason:
-            why = Message("in the file before the edit: {reason}", reason=reason)
-        self.leftovers.add(empty.differences, why)
+        self.leftovers.add(empty.differences, _why_not(rejected))
         return [part for part in parts if part is not empty]
 
     def _with_header(self, parts: list[Part], part: Part) -> list[Part]:
@@ -213,6 +209,20 @@ class Combination:
                     without = [each for each in parts if each is not part]
                     return _with(without, other, both)
         return []
+
+
+def _why_not(rejected: Sequence[CheckedCandidate]) -> str:
+    """Why none of the candidates makes a difference.
+
+    Names that nothing binds come first: they can be let pass.
+    """
+    for each in rejected:
+        if unbound_names(each.problem):
+            return each.problem
+    for each in rejected:
+        if each.reason:
+            return Message("in the file before the edit: {reason}", reason=each.reason)
+    return rejected[0].problem if rejected else Message("no hunk can be written for it")
 
 
 def _first_empty(parts: Sequence[Part]) -> Part | None:

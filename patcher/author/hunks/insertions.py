@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import AbstractSet, Iterator, Sequence
 
@@ -285,6 +285,21 @@ class Runs:
             for fragment in alone:
                 lines_at_end = ((" ", "..."), *fragment.lines)
                 yield Candidate("<module>", lines_at_end, form=Message("end of the module"))
+
+    def at_end(self, difference: Difference) -> Iterator[Candidate]:
+        """Candidates for what is last in a block, below another block in it, by its header."""
+        place = difference.before
+        owner = place.block.parent
+        above, below = place.neighbours
+        if owner is None or owner.is_definition or not distinctive_words(owner.header()):
+            return
+        if above is None or not above.is_compound or below is not None:
+            return
+        if _parameters_for_others(difference):
+            return
+        for lines in self._layouts(difference, below=False):
+            fragment = Fragment(tuple(tagged("+", lines)), Message("the new code"))
+            yield from islice(in_headers(self.before, place, fragments=[fragment]), 1)
 
     def _layouts(self, difference: Difference, *, below: bool) -> tuple[list[str], list[str]]:
         """The lines of inserted code with the blank lines around it, and without."""

@@ -8,6 +8,7 @@ from typing import AbstractSet, Iterable, Iterator, Mapping, Sequence
 
 from patcher.author.hunks.differences import Difference, scope_of
 from patcher.engine.tree import Node, Tree, imported
+from patcher.message import fields_called
 
 _COMMON = frozenset(
     [
@@ -86,6 +87,11 @@ def distinctive_words(nodes: Sequence[Node], hidden: Sequence[tuple[int, int]] =
             if is_distinctive:
                 words.add(value)
     return words
+
+
+def unbound_names(problem: str) -> list[str]:
+    """The names that nothing binds, of a problem that says so: its fields called `unbound`."""
+    return fields_called(problem, "unbound")
 
 
 def imports_of_new_code(before: Tree, after: Tree, found: Sequence[Difference]) -> dict[str, str]:

@@ -289,9 +289,9 @@ class PartMaker:
         """The best candidate, with a further form that needs less of what is around its place.
 
         For an insertion that is the one beside the other neighbour; for an import beside one, and
-        else anywhere; for a method that is the last one, the end of its class. For a deletion,
-        which is beside both, the one in a block of the same kind, or of a guard above what it
-        guards.
+        else anywhere; for a method that is the last one, the end of its class; for what is last in
+        a block, below another one, the end of that block. For a deletion, which is beside both, the
+        one in a block of the same kind, or of a guard above what it guards.
         """
         best, difference = works[0], group[0]
         if len(best.candidate.lines) > _LONG:
@@ -327,7 +327,8 @@ class PartMaker:
             beside = [each for each in works if not any(each.candidate.sides)]
         with_other = self._with_form(best, beside, group=group)
         uncommented = [each.candidate for each in near if _is_uncommented(each, best)]
-        return self._with_each(with_other, uncommented[:1], group=group)
+        at_end = self.candidates.at_end(difference)
+        return self._with_each(with_other, [*uncommented[:1], *at_end], group=group)
 
     def _with_less(
         self,
