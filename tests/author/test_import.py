@@ -392,6 +392,26 @@ def test_an_import_that_goes_although_its_name_is_read_stays_and_the_other_hunks
     assert "@@ value @@\n def value():\n+    print(1)\n     ...\n" in ended.out
 
 
+def test_an_import_that_moves_stays_where_it_is_and_stops_nothing(world):
+    moved, below = "from os import sep\n", "import re\nimport sys\n"
+    before = f"{moved}{below}\n\ndef home(one):\n    return re.sub(sys.path, sep, one)\n"
+    after = before.replace(moved + below, below + moved).replace("sep, one", "sep, two=one")
+    world = another(world, {**FILES, "demo/n.py": before})
+    (world.cwd / "fix.patch").write_text(diff(before, after, "a/demo/n.py"))
+    done(world("import", "fix.patch", "--name", "mine"))
+    done(world("apply", "mine"))
+    assert world.text("demo/n.py") == before.replace("sep, one", "sep, two=one")
+
+
+def test_an_import_that_is_renamed_says_how_the_old_name_is_let_pass(world):
+    before = "import other\n\n\ndef home():\n    return other.one\n"
+    world = another(world, {**FILES, "demo/n.py": before})
+    (world.cwd / "fix.patch").write_text(diff(before, before.replace("import other", "import a.other"), "a/demo/n.py"))
+    ended = world("import", "fix.patch", "--name", "mine")
+    assert ended.code == 1 and "hint: --names other lets it pass\n" in ended.out
+    done(world("import", "fix.patch", "--name", "mine", "--names", "other"))
+
+
 def test_a_name_that_an_import_loses_although_it_is_read_stays_and_stops_nothing(world):
     before = "from os import (\n    path,\n    sep,\n)\n\n\ndef home():\n    print(path)\n    return sep\n"
     after = before.replace("    sep,\n", "").replace("    print(path)\n", "    print(path, 1)\n")
