@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Iterator, Sequence
 
-from patcher.engine.imports import binds_imports, standing_imports, that_run
+from patcher.engine.imports import binds_imports, standing_imports
 from patcher.engine.in_place import change_of, is_in_place, written
 from patcher.engine.match import MAX_MATCHES, Match, Matcher, MatchRange
 from patcher.engine.node import Node, only_runs, walk_each
+from patcher.engine.scoping import for_type_checkers
 from patcher.engine.source import Source
 from patcher.engine.spatch.side import Hunk, Side
 from patcher.model import HunkFlags
@@ -110,12 +111,12 @@ def find_in_scope(source: Source, hunk: Hunk, scope: str) -> FoundPlaces:
     blocks = scope_blocks(source, scope, hunk.before, hunk.after)
     before_matcher = Matcher(most=MAX_MATCHES)
     before = _side_places(hunk, hunk.before, blocks, before_matcher)
-    before = that_run(source, hunk, before)
+    before = _that_run(source, hunk, before)
     after_matcher = Matcher(most=MAX_MATCHES, anywhere=True)
     after: list[MatchRange] = []
     if hunk.upstream.is_proof:
         after = _side_places(hunk, hunk.after, blocks, after_matcher)
-        after = that_run(source, hunk, after)
+        after = _that_run(source, hunk, after)
 
     todo = _still_to_change(hunk, before, after)
     # A match of the after side inside a place still to change, or inside another one, proves
@@ -129,6 +130,15 @@ def find_in_scope(source: Source, hunk: Hunk, scope: str) -> FoundPlaces:
 
     steps = before_matcher.steps + after_matcher.steps
     return FoundPlaces(todo, done, scopes=len(blocks), steps=steps)
+
+
+def _that_run(source: Source, hunk: Hunk, places: list[MatchRange]) -> list[MatchRange]:
+    """The places of a hunk for any place of a module, without those for type checkers alone."""
+    is_anywhere = bool(hunk.before.nodes) and only_runs(hunk.before.nodes)
+    if not places or not is_anywhere or source.tree is None:
+        return places
+    hidden = {node.lineno for node in for_type_checkers(source.tree.body)}
+    return [place for place in places if source.lines.number(place.start) not in hidden]
 
 
 def _still_to_change(

@@ -9,14 +9,8 @@ from __future__ import annotations
 import ast
 from typing import AbstractSet, Iterator, Sequence
 
-from patcher.engine.match import MatchRange
-from patcher.engine.node import Node, only_runs
-from patcher.engine.scoping import (
-    bound_in,
-    for_type_checkers,
-    has_star_import,
-    modules_imported_in,
-)
+from patcher.engine.node import Node
+from patcher.engine.scoping import bound_in, has_star_import, modules_imported_in
 from patcher.engine.source import Source
 from patcher.engine.spatch.side import Hunk
 from patcher.record import Record
@@ -77,19 +71,6 @@ def binds(source: Source, names: AbstractSet[str]) -> bool:
             return False
 
     return True
-
-
-def that_run(source: Source, hunk: Hunk, places: Sequence[MatchRange]) -> list[MatchRange]:
-    """The places of a hunk that only inserts imports, wherever it is, without those that never run.
-
-    Imports for type checkers bind nothing.
-    """
-    is_anywhere = bool(hunk.before.nodes) and only_runs(hunk.before.nodes)
-    is_for_imports = hunk.text.scope == "<module>" and hunk.text.only_imports
-    if not places or not is_anywhere or not is_for_imports or source.tree is None:
-        return list(places)
-    hidden = {node.lineno for node in for_type_checkers(source.tree.body)}
-    return [place for place in places if source.lines.number(place.start) not in hidden]
 
 
 def imported(aliases: Sequence[Node]) -> set[str]:

@@ -733,6 +733,13 @@ CASES = {
         "@@ or @@ inside=scope\n-if os.path.isfile(path) and os.name in ['nt', 'ce']:\n-    log.warning('there is a file')\n"
         "@@ or @@ inside=scope\n-if os.path.isfile(path) and os.name in ['nt', ...]:\n-    log.warning($_)\n",
     ),
+    "the targets of a loop are no list": (
+        "def f(path, log):\n    g(path)\n    for key, value in path.names():\n        log.warning(key, 'there is a file', value, [*path, key])\n    log.start(path)\n",
+        "def f(path, log):\n    g(path)\n    log.start(path)\n",
+        "@@ f @@\n g(...)\n-for key, value in path.names():\n-    log.warning(key, 'there is a file', value, [*path, key])\n log.start(...)\n"
+        "@@ or @@ inside=scope\n-for key, value in path.names():\n-    log.warning(key, 'there is a file', value, [*path, key])\n"
+        "@@ or @@ inside=scope\n-for key, value in path.names():\n-    log.warning(key, $_, value, [*path, ...])\n",
+    ),
     "one of which little else is known may not": (
         "def f(path, log):\n    g(path)\n    assert path, 'there is no file'\n    log.start(path)\n",
         "def f(path, log):\n    g(path)\n    log.start(path)\n",

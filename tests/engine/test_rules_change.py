@@ -167,7 +167,7 @@ RULE_13 = {
     "around a comparison": inside("return a < b", "-return a < b\n+return (\n+    c\n+    .d < b)\n", "return (\n        c\n        .d < b)"),
     "around what is looped over": inside("for i in a.b: c", "-for i in a.b:\n+for i in (c\n+    .d.b):\n     ...\n", "for i in (c\n        .d.b): c"),
     "the brackets of a call hold them": inside("x = A( a.b )", "-x = A(a.b)\n+x = A(c\n+    .d.b)\n", "x = A( c\n        .d.b )"),
-    "the braces of an f-string hold them": inside("x = f'''{a.b}'''", "-x = f'''{a.b}'''\n+x = f'''{c\n+    .d.b}'''\n", "x = f'''{c\n    .d.b}'''"),
+    "the braces of an f-string hold them": inside('x = f"""{a.b}"""', "-x = f'''{a.b}'''\n+x = f'''{c\n+    .d.b}'''\n", 'x = f"""{c\n    .d.b}"""'),
 }  # fmt: skip
 
 MEET = "def f(a):\n    x = old(a)\n    return x\n"
@@ -368,8 +368,10 @@ RULE_20 = {
     "it may run": stays("if a:\n        b(1)\n        return c", " if a:\n     ...\n+    d()\n", State.CONFLICT, "would never run: line 4 of the result leaves its block"),
     "it may run, in a loop": stays("for x in a:\n        if b:\n            c(x)\n            continue", " if b:\n     ...\n+    d()\n", State.CONFLICT, "line 5 of the result leaves its block"),
     "it may run, beside a `raise` of several lines": stays("try:\n        b(1)\n    except OSError:\n        raise A(\n            1)", " except OSError:\n     ...\n+    d()\n", State.CONFLICT, "line 5 of the"),
+    "whatever is inserted above it in a block": stays("if a:\n        b(1)\n        return c", " if a:\n     ...\n+    if d:\n+        return b\n+    d()\n", State.CONFLICT, "would never run"),
     "above what leaves it runs": inside("if a:\n        b(1)\n        return c", " if a:\n+    d()\n     ...\n", "if a:\n        d()\n        b(1)\n        return c"),
     "what leaves is inserted with it": inside("b(1)", " b(1)\n+return d\n+A()\n", "b(1)\n    return d\n    A()"),
+    "also over several lines": inside("b(1)", " b(1)\n+raise d(\n+    1)\n+A()\n", "b(1)\n    raise d(\n        1)\n    A()"),
     "or stands in a block above it": inside("if a:\n        return c\n    b(1)", " if a:\n     ...\n+d()\n", "if a:\n        return c\n    d()\n    b(1)"),
     "or is written in the hunk": inside("return c", " return c\n+d()\n", "return c\n    d()"),
     "a `yield` makes a generator": inside("b(1)\n    return c", " def f(...):\n     ...\n+    yield\n", "b(1)\n    return c\n    yield"),

@@ -143,7 +143,7 @@ class Candidates:
     def deleted(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for statements that are deleted, of which they need a part alone.
 
-        That is the header of a definition, and what is no detail.
+        Of a definition it is the header, of others all but their lists and messages.
         """
         if all(node.is_definition for node in difference.deleted):
             return self.runs.open_definitions(difference)

@@ -198,16 +198,16 @@ def open_details(deleted: Sequence[Node], inserted: Sequence[Node]) -> list[Hole
     """
     words = _words(inserted)
     holes: list[Hole] = []
-    waiting = [node for node in deleted if not node.is_text]
+    waiting = list(deleted)
     while waiting:
         node = waiting.pop()
         elements = node.items("elements")
-        if is_message(node) and not words & _words([node]):
+        if _is_message(node) and not words & _words([node]):
             holes.append((node.outer_start, node.outer_end, "$_"))
         elif not inserted and _may_be_open(node):
             holes.append((elements[0].outer_end, elements[-1].outer_end, BEHIND))
         else:
-            waiting += [child for child in node.children() if not child.is_text]
+            waiting += node.children()
     return sorted(holes)
 
 
@@ -215,16 +215,15 @@ def _may_be_open(node: Node) -> bool:
     """Whether a node is a list of several elements that `...` may stand for."""
     elements = node.items("elements")
     has_brackets = node.kind in ("List", "Set", "Dict") or node.parenthesised
-    has_star = any("Star" in element.kind for element in elements)
-    return len(elements) > 1 and has_brackets and not has_star and _may_elide(node)
+    return len(elements) > 1 and has_brackets and _may_elide(node)
 
 
-def is_message(node: Node) -> bool:
+def _is_message(node: Node) -> bool:
     """Whether an expression is a text of several words, with values in it or without."""
     if node.kind == "BinaryOperation":
-        return is_message(node.node("left"))
+        return _is_message(node.node("left"))
     if node.kind == "Call" and node.node("func").kind == "Attribute":
-        return is_message(node.node("func").node("value"))
+        return _is_message(node.node("func").node("value"))
     return node.kind in ("String", "FString") and len(_words([node])) >= _SENTENCE
 
 

@@ -195,7 +195,6 @@ class _Rewriter(Edits):
                 self.render.kept.popitem()
 
             self._replace(before, after)
-            self._check_line_breaks(before, edit_count)
 
     def _check_line_breaks(self, before: Node, edit_count: int) -> None:
         """Refuse what breaks a line where the file has no brackets, of the edits past a number.
@@ -205,7 +204,7 @@ class _Rewriter(Edits):
         Raises:
             ReplaceWhole: see above.
         """
-        if not before.is_expression or before.parent is None:
+        if not before.is_expression:
             return
         code = self.code(before)
         for edit in self.made[edit_count:]:
