@@ -10,7 +10,7 @@ from patcher.author.hunks.excerpts import uncommented
 from patcher.author.hunks.names import IMPORTS, names_bound, names_in
 from patcher.author.same_code import same_code
 from patcher.author.spatch_draft import FileEdit, LeftOut
-from patcher.engine.tree import Tree, same
+from patcher.engine.tree import Tree
 from patcher.message import Message, joined
 from patcher.text.lines import LineEdit, line_edits
 
@@ -38,7 +38,7 @@ class Leftovers:
             start, end = difference.span
             shown = _shown("-", self.before.text[start:end]) + _shown("+", difference.text)
             line = self.line(difference)
-            code = not self.only_unbinds(difference) and not self._only_repeats(difference)
+            code = not self.only_unbinds(difference)
             self.parts.append(LeftOut(self.edit.path, line, text=shown, why=why, code=code))
 
     def only_unbinds(self, difference: Difference) -> bool:
@@ -54,20 +54,6 @@ class Leftovers:
         before, after = names_bound(difference.deleted), names_bound(difference.inserted)
         gone = before - after
         return after < before and gone <= names_in(self.after.root.statements())
-
-    def _only_repeats(self, difference: Difference) -> bool:
-        """Whether a difference only inserts imports that the module has already, as one that moves.
-
-        It may stay where it is.
-        """
-        if difference.kind != "run" or difference.deleted:
-            return False
-        statements = self.before.root.statements()
-        for node in difference.inserted:
-            is_there = any(same(node, other) for other in statements)
-            if node.kind not in IMPORTS or not is_there:
-                return False
-        return True
 
     def bound(self, found: Sequence[Difference], injected: Sequence[str]) -> list[Difference]:
         """The differences whose new code reads only names that are bound, or are in `injected`.
