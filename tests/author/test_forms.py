@@ -761,6 +761,11 @@ CASES = {
         "def f(a, gid):\n    if gid:\n        if a.groups:\n            a.start(gid)\n        a.drop([])\n    a.end()\n",
         "@@ f @@\n if a.groups:\n     ...\n+a.drop([])\n@@ or @@\n if gid:\n     ...\n+    a.drop([])\n",
     ),
+    "not what is assigned to a parameter, which a release may lack": (
+        "def f(a, gid, date=None):\n    if gid:\n        if a.groups:\n            a.start(gid)\n    a.end(date)\n",
+        "def f(a, gid, date=None):\n    if gid:\n        if a.groups:\n            a.start(gid)\n        date = a.groups[0]\n    a.end(date)\n",
+        "@@ f @@\n def f(..., date=$_, ...):\n     if gid:\n         if a.groups:\n             ...\n+        date = a.groups[0]\n     ...\n",
+    ),
     "not where the header says little": (
         "def f(a, gid):\n    while True:\n        if a.groups:\n            a.start(gid)\n    a.end()\n",
         "def f(a, gid):\n    while True:\n        if a.groups:\n            a.start(gid)\n        a.drop([])\n    a.end()\n",
