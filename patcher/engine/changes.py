@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
-from typing import Sequence
+from typing import Iterator, Sequence
 
 from patcher.engine.match import Match
+from patcher.engine.scoping import blocks_of, is_near
 from patcher.engine.source import Edit, Source
 from patcher.engine.spatch.side import Hunk
 from patcher.message import Message
@@ -63,6 +64,20 @@ class FinishedText:
         """Whether the change has inserted the beginning of a node of the result."""
         offset = self.result.offset(node.lineno, node.col_offset)
         return any(start <= offset < end for start, end in self.inserted)
+
+    def seams(self) -> Iterator[tuple[ast.stmt, ast.stmt]]:
+        """The statements directly above one another in a block of which one alone is inserted."""
+        tree = self.result.tree
+        waiting = [tree.body] if tree is not None else []
+        while waiting:
+            body = waiting.pop()
+            for above, below in zip(body, body[1:]):
+                is_changed = is_near(above, self.inserted_lines)
+                if is_changed and self.inserts(above) != self.inserts(below):
+                    yield above, below
+            for node in body:
+                if is_near(node, self.inserted_lines):
+                    waiting += blocks_of(node)
 
     def offset(self, byte: int, *, end: bool = False) -> int:
         """Map a byte offset of `source` to a character offset of `result`.

@@ -10,6 +10,7 @@ from patcher.engine.duplicates import (
     equal_branches,
     redefinitions,
     repeated_element,
+    repeated_guard,
     repeated_key,
     twice_defined,
 )
@@ -74,6 +75,7 @@ def check_result(
         or equal_branches(finished, matched)
         or repeated_key(finished, matched)
         or repeated_element(finished, matched)
+        or repeated_guard(finished, matched)
         or never_run(finished, matched)
     )
     if problem:

@@ -183,6 +183,60 @@ def repeated_element(finished: FinishedText, matched: Sequence[MatchedHunk]) -> 
     return ""
 
 
+def repeated_guard(finished: FinishedText, matched: Sequence[MatchedHunk]) -> str:
+    """The problem if an `if` comes beside one that does the same already, else empty.
+
+    That one has its condition and leaves the block or calls the same function, or it has the same
+    body with a text. One whose header is context of a hunk is known to its author.
+    """
+    known = _context(matched)
+    for above, below in finished.seams():
+        if not isinstance(above, ast.If) or not isinstance(below, ast.If):
+            continue
+        old = above if finished.inserts(below) else below
+        if finished.result.lines.row(old.lineno - 1).strip() in known:
+            continue
+        has_condition = ast.dump(above.test) == ast.dump(below.test)
+        bodies = [ast.dump(ast.Module(node.body, [])) for node in (above, below)]
+        has_body = bodies[0] == bodies[1] and _has_text(old.body)
+        if has_body or (has_condition and _begins(above.body) == _begins(below.body)):
+            return Message(
+                "the `if` in line {line} of the result is beside another one that does the same: "
+                "upstream has it",
+                line=above.lineno if old is below else below.lineno,
+            )
+
+    return ""
+
+
+def _begins(body: Sequence[ast.stmt]) -> str:
+    """How code begins: what it calls or that it leaves its block; of other code all of it."""
+    first = body[0]
+    if isinstance(first, (ast.Return, ast.Raise)):
+        return "leaves"
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Call):
+        return ast.dump(first.value.func)
+    return ast.dump(first)
+
+
+def _context(matched: Sequence[MatchedHunk]) -> set[str]:
+    """The lines of context that the hunks have."""
+    lines: set[str] = set()
+    for each in matched:
+        lines.update(line.strip() for tag, line, _ in each.form.text.lines if tag == " ")
+    return lines
+
+
+def _has_text(body: Sequence[ast.stmt]) -> bool:
+    """Whether code has a text of several words, which few other places have."""
+    for node in body:
+        for part in ast.walk(node):
+            if isinstance(part, ast.Constant) and " " in str(part.value).strip():
+                return True
+
+    return False
+
+
 def _is_text(node: ast.expr) -> bool:
     """Whether an expression is a text that is no option of a command."""
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str):

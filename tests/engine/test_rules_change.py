@@ -365,6 +365,14 @@ RULE_20 = {
         for name, (source, hunk, scope, reason) in COMPILES.items()
         for words in ("the result does not compile", reason)
     },
+    "no `if` comes beside one of its condition that leaves the block, too": stays("if not a:\n        return 1\n    b(a)", "+if not a:\n+    raise c(a)\n b(a)\n", State.CONFLICT, "the `if` in line 4 of the result is beside another one that does the same"),
+    "nor above it": stays("b(a)\n    if not a:\n        return 1", " b(a)\n+if not a:\n+    raise c(a)\n", State.CONFLICT, "the `if` in line 3 of the result"),
+    "nor one of its condition that calls the same": stays("if a:\n        A.c(1)\n    b(a)", "+if a:\n+    A.c(2)\n b(a)\n", State.CONFLICT, "does the same"),
+    "but one that calls another function": inside("if a:\n        A.d(1)\n    b(a)", "+if a:\n+    A.c(2)\n b(a)\n", "if a:\n        A.d(1)\n    if a:\n        A.c(2)\n    b(a)"),
+    "nor one that has its body with a text": stays("if a.b('//'):\n        raise A(1, 'not two of them')\n    b(a)", "+if a.c:\n+    raise A(1, 'not two of them')\n b(a)\n", State.CONFLICT, "does the same"),
+    "but one of a body that says little": inside("if a.b('//'):\n        return d\n    b(a)", "+if a.c:\n+    return d\n b(a)\n", "if a.b('//'):\n        return d\n    if a.c:\n        return d\n    b(a)"),
+    "and one that its author knows": inside("if not a:\n        return 1\n    b(a)", " if not a:\n     ...\n+if not a:\n+    raise c(a)\n", "if not a:\n        return 1\n    if not a:\n        raise c(a)\n    b(a)"),
+    "two of one change are what its author wrote": inside("b(a)", "+if not a:\n+    raise c(a)\n+if not a:\n+    raise d(a)\n b(a)\n", "if not a:\n        raise c(a)\n    if not a:\n        raise d(a)\n    b(a)"),
     "it may run": stays("if a:\n        b(1)\n        return c", " if a:\n     ...\n+    d()\n", State.CONFLICT, "would never run: line 4 of the result leaves its block"),
     "it may run, in a loop": stays("for x in a:\n        if b:\n            c(x)\n            continue", " if b:\n     ...\n+    d()\n", State.CONFLICT, "line 5 of the result leaves its block"),
     "it may run, beside a `raise` of several lines": stays("try:\n        b(1)\n    except OSError:\n        raise A(\n            1)", " except OSError:\n     ...\n+    d()\n", State.CONFLICT, "line 5 of the"),
