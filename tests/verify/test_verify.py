@@ -769,8 +769,8 @@ def test_the_modules_of_the_changed_files_are_imported_where_a_patchset_names_no
 
 
 def test_a_file_that_no_import_can_name_is_reported(venv):
-    (venv.site / "demo/a-b.py").write_text("raise SystemExit\n")
-    (venv.site / "demo/__main__.py").write_text("raise SystemExit\n")
+    (venv.site / "demo/a-b.py").write_text("import sys\nsys.exit()\n")
+    (venv.site / "demo/__main__.py").write_text("import sys\nsys.exit()\n")
     for name in ("a-b", "__main__"):
         venv.patchset("odd", "x = 1", path=f"demo/{name}.py", imports=())
         ended = venv("apply", "odd")
