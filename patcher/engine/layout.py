@@ -13,10 +13,12 @@ from patcher.engine.node import Node
 
 
 def alone_on_lines(lines: Lines, start: int, end: int) -> bool:
-    """Whether the lines of `[start, end)` have nothing else but blanks and a comment."""
+    """Whether the lines of `[start, end)` have nothing else but blanks, a comment and a last `;`."""
     before = lines.text[lines.start(start) : start].strip()
     line_end = lines.end(max(start, end - 1))
     after = lines.text[end:line_end].strip()
+    if after.startswith(";"):
+        after = after[1:].strip()
     return not before and after[:1] in ("", "#")
 
 
