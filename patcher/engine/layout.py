@@ -13,7 +13,7 @@ from patcher.engine.node import Node
 
 
 def alone_on_lines(lines: Lines, start: int, end: int) -> bool:
-    """Whether the lines of `[start, end)` have nothing else but blanks, a comment and a last `;`."""
+    """Whether nothing else is on the lines of `[start, end)`: blanks, a last `;`, a comment."""
     before = lines.text[lines.start(start) : start].strip()
     line_end = lines.end(max(start, end - 1))
     after = lines.text[end:line_end].strip()
