@@ -72,8 +72,7 @@ class FinishedText:
         while waiting:
             body = waiting.pop()
             for above, below in zip(body, body[1:]):
-                is_changed = is_near(above, self.inserted_lines)
-                if is_changed and self.inserts(above) != self.inserts(below):
+                if self.inserts(above) != self.inserts(below):
                     yield above, below
             for node in body:
                 if is_near(node, self.inserted_lines):
