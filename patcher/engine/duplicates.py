@@ -131,22 +131,14 @@ def repeated_key(finished: FinishedText, matched: Sequence[MatchedHunk]) -> str:
         if not meets(finished.inserted_lines, node.lineno, cast(int, node.end_lineno)):
             continue
 
-        inserted: dict[str, ast.expr] = {}
-        there: set[str] = set()
-        for key in filter(None, node.keys):
-            if finished.inserts(key):
-                inserted[ast.dump(key)] = key
-            else:
-                there.add(ast.dump(key))
-
-        for code, key in inserted.items():
-            if code in there:
-                return Message(
-                    "the key {key} would stand twice in a dictionary (line {line} of the result): "
-                    "upstream has it",
-                    key=ast.get_source_segment(finished.result.text, key),
-                    line=key.lineno,
-                )
+        key = _repeated(finished, list(filter(None, node.keys)))
+        if key is not None:
+            return Message(
+                "the key {key} would stand twice in a dictionary (line {line} of the result): "
+                "upstream has it",
+                key=ast.get_source_segment(finished.result.text, key),
+                line=key.lineno,
+            )
 
     return ""
 
@@ -166,21 +158,26 @@ def repeated_element(finished: FinishedText, matched: Sequence[MatchedHunk]) -> 
         if not meets(finished.inserted_lines, node.lineno, cast(int, node.end_lineno)):
             continue
 
-        texts = [element for element in node.elts if _is_text(element)]
-        inserted = [element for element in texts if finished.inserts(element)]
-        there = {ast.dump(element) for element in texts if element not in inserted}
-        if len(texts) < len(node.elts) or len(there) + len(inserted) < len(texts):
+        there = [ast.dump(element) for element in node.elts if not finished.inserts(element)]
+        if not all(map(_is_text, node.elts)) or len(set(there)) < len(there):
             continue
-        for element in inserted:
-            if ast.dump(element) in there:
-                return Message(
-                    "{element} would stand twice in a list (line {line} of the result): "
-                    "upstream has it",
-                    element=ast.get_source_segment(finished.result.text, element),
-                    line=element.lineno,
-                )
+        element = _repeated(finished, node.elts)
+        if element is not None:
+            return Message(
+                "{element} would stand twice in a list (line {line} of the result): "
+                "upstream has it",
+                element=ast.get_source_segment(finished.result.text, element),
+                line=element.lineno,
+            )
 
     return ""
+
+
+def _repeated(finished: FinishedText, elements: Sequence[ast.expr]) -> ast.expr | None:
+    """The first inserted one of some expressions that stands among the others, None for none."""
+    inserted = [element for element in elements if finished.inserts(element)]
+    there = {ast.dump(element) for element in elements if element not in inserted}
+    return next((element for element in inserted if ast.dump(element) in there), None)
 
 
 def repeated_guard(finished: FinishedText, matched: Sequence[MatchedHunk]) -> str:
@@ -189,12 +186,11 @@ def repeated_guard(finished: FinishedText, matched: Sequence[MatchedHunk]) -> st
     That one has its condition and leaves the block or calls the same function, or it has the same
     body with a text. One whose header is context of a hunk is known to its author.
     """
-    known = _context(matched)
     for above, below in finished.seams():
         if not isinstance(above, ast.If) or not isinstance(below, ast.If):
             continue
         old = above if finished.inserts(below) else below
-        if finished.result.lines.row(old.lineno - 1).strip() in known:
+        if finished.result.lines.row(old.lineno - 1).strip() in _context(matched):
             continue
         has_condition = ast.dump(above.test) == ast.dump(below.test)
         bodies = [ast.dump(ast.Module(node.body, [])) for node in (above, below)]

@@ -19,11 +19,11 @@ def never_run(finished: FinishedText, matched: Sequence[MatchedHunk]) -> str:
     Empty if there is none, and where a hunk itself has such a statement: its author knows it. A
     `yield` is not meant to run there: it makes a function a generator.
     """
-    if any(map(_writes_it, matched)):
-        return ""
     for above, below in finished.seams():
+        if not isinstance(above, _LEAVES) or not finished.inserts(below):
+            continue
         is_yield = isinstance(below, ast.Expr) and isinstance(below.value, ast.Yield)
-        if isinstance(above, _LEAVES) and not is_yield and finished.inserts(below):
+        if not is_yield and not any(map(_writes_it, matched)):
             return Message(
                 "the inserted code would never run: line {line} of the result leaves its block",
                 line=above.lineno,

@@ -30,9 +30,8 @@ def make_plan(env: Environment, wanted: Wanted, items: Sequence[FileStatus] | No
     made = plan(facts, wanted, rewriter=REWRITER)
     if not any(file.changes for file in made.files):
         return made
-    from patcher.planner.finished import (
-        with_package_checked,
-    )  # where something changes: syntax trees
+    # syntax trees are read only where something changes
+    from patcher.planner.finished import with_package_checked
 
     return with_package_checked(made, facts)
 
