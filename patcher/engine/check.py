@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Sequence
 
+from patcher.engine.attributes import unset_attributes
 from patcher.engine.changes import NESTED, FinishedText, MatchedHunk, PlaceChange
 from patcher.engine.duplicates import (
     equal_branches,
@@ -17,7 +18,7 @@ from patcher.engine.duplicates import (
 from patcher.engine.find import find_form, scope_blocks, side_places
 from patcher.engine.interpreter import compile_error, compile_problem, syntax_error
 from patcher.engine.match import Match, Matcher, MatchRange, TooManySteps
-from patcher.engine.names import NameUse, broken, name_use, unbound
+from patcher.engine.names import NameUse, Unbound, broken, name_use, unbound
 from patcher.engine.node import SyntaxProblem, same
 from patcher.engine.rewrite.rewriter import rewritten
 from patcher.engine.source import Conflict, Edit, Source, read_source
@@ -174,17 +175,24 @@ def _name_problem(
     source, result = finished.source, finished.result
     missing = unbound(source, result, finished.inserted, injected)
     if missing:
-        names = []
-        for item in missing:
-            template = "`{unbound}` (line {line} of the result)"
-            names.append(Message(template, unbound=item.name, line=item.line))
         problem = Message(
             "the inserted code reads names that nothing binds there: {names}",
-            names=joined(", ", names),
+            names=_listed(missing),
         )
         hint = Message(
             "import them in the inserted code, "
             "or list injected names in the variant (`names = […]`)"
+        )
+        return problem, hint
+
+    unset = unset_attributes(source, result, finished.inserted, injected)
+    if unset:
+        problem = Message(
+            "the inserted code reads attributes that nothing sets: {names}", names=_listed(unset)
+        )
+        hint = Message(
+            "set them in the inserted code, "
+            "or list what other files set in the variant (`names = […]`)"
         )
         return problem, hint
 
@@ -207,6 +215,15 @@ def _name_problem(
         line=line,
     )
     return problem, Message("keep what binds it, or change what reads it in the same patchset")
+
+
+def _listed(missing: Sequence[Unbound]) -> str:
+    """Names that inserted code reads, with their lines, for the user."""
+    names = []
+    for item in missing:
+        template = "`{unbound}` (line {line} of the result)"
+        names.append(Message(template, unbound=item.name, line=item.line))
+    return joined(", ", names)
 
 
 # one hunk -----------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from patcher.engine.changes import FinishedText, MatchedHunk
 from patcher.engine.lex import meets
 from patcher.engine.node import Node, same, walk_each
 from patcher.engine.source import Source
+from patcher.engine.unreachable import LEAVES
 from patcher.message import Message
 
 
@@ -195,7 +196,7 @@ def repeated_guard(finished: FinishedText, matched: Sequence[MatchedHunk]) -> st
         has_condition = ast.dump(above.test) == ast.dump(below.test)
         bodies = [ast.dump(ast.Module(node.body, [])) for node in (above, below)]
         has_body = bodies[0] == bodies[1] and _has_text(old.body)
-        if has_body or (has_condition and _begins(above.body) == _begins(below.body)):
+        if has_body or (has_condition and _purpose(above.body) == _purpose(below.body)):
             return Message(
                 "the `if` in line {line} of the result is beside another one that does the same: "
                 "upstream has it",
@@ -205,10 +206,10 @@ def repeated_guard(finished: FinishedText, matched: Sequence[MatchedHunk]) -> st
     return ""
 
 
-def _begins(body: Sequence[ast.stmt]) -> str:
-    """How code begins: what it calls or that it leaves its block; of other code all of it."""
+def _purpose(body: Sequence[ast.stmt]) -> str:
+    """What code is for: that it leaves its block, else what it calls or does first."""
     first = body[0]
-    if isinstance(first, (ast.Return, ast.Raise)):
+    if isinstance(body[-1], LEAVES):
         return "leaves"
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Call):
         return ast.dump(first.value.func)

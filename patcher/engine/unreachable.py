@@ -9,7 +9,8 @@ from typing import Sequence
 from patcher.engine.changes import FinishedText, MatchedHunk
 from patcher.message import Message
 
-_LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+"""The statements by which code leaves its block."""
 _LEAVING = re.compile(r"\s*(?:return|raise|break|continue)\b")
 
 
@@ -20,7 +21,7 @@ def never_run(finished: FinishedText, matched: Sequence[MatchedHunk]) -> str:
     `yield` is not meant to run there: it makes a function a generator.
     """
     for above, below in finished.seams():
-        if not isinstance(above, _LEAVES) or not finished.inserts(below):
+        if not isinstance(above, LEAVES) or not finished.inserts(below):
             continue
         is_yield = isinstance(below, ast.Expr) and isinstance(below.value, ast.Yield)
         if not is_yield and not any(map(_writes_it, matched)):

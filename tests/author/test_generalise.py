@@ -177,11 +177,11 @@ EDITS = {  # what is edited -> the hunks
         -    self.grow(1)
              return self.free.pop()
         """),
-    "a statement that is wrapped": ("            self.grow(1)\n", "            if self.open:\n                self.grow(1)\n", """
+    "a statement that is wrapped": ("            self.grow(1)\n", "            if self.size:\n                self.grow(1)\n", """
         @@ Pool.take @@
          except IndexError:
         -    self.grow(1)
-        +    if self.open:
+        +    if self.size:
         +        self.grow(1)
              ...
         """),

@@ -6,7 +6,7 @@ The tables of the rules (`RULE_1` to `RULE_29` in test_rules_*.py) are made of t
 import importlib
 import textwrap
 from pathlib import Path
-from typing import Dict, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import pytest
 
@@ -110,11 +110,11 @@ def use_older_python(monkeypatch: pytest.MonkeyPatch, without: str = "") -> None
     monkeypatch.setattr(Source, "_ast", lambda source: None if without in source.text else parse(source))
 
 
-def run(source: str, hunk: str, scope: str = "f", flags: str = "", options: Optional[Mapping[str, OptionValue]] = None) -> Rewrite:
+def run(source: str, hunk: str, scope: str = "f", flags: str = "", options: Optional[Mapping[str, OptionValue]] = None, injected: Sequence[str] = ()) -> Rewrite:
     """Apply one hunk (or several, parted by `@@` lines of their own) to a source text."""
     text = f"--- package/module.py\n@@ {scope} @@ {flags}\n{hunk}"
     _, files = parse_spatch(text, "case.spatch")
-    return rewrite(source.encode(), files[0].hunks, options or {})
+    return rewrite(source.encode(), files[0].hunks, options or {}, injected)
 
 
 def block(text: str) -> str:

@@ -371,6 +371,8 @@ RULE_20 = {
     },
     "no `if` comes beside one of its condition that leaves the block, too": stays("if not a:\n        return 1\n    b(a)", "+if not a:\n+    raise c(a)\n b(a)\n", State.CONFLICT, "the `if` in line 4 of the result is beside another one that does the same"),
     "nor above it": stays("b(a)\n    if not a:\n        return 1", " b(a)\n+if not a:\n+    raise c(a)\n", State.CONFLICT, "the `if` in line 3 of the result"),
+    "whatever is done before it leaves": stays("if not a:\n        m = 1\n        return m\n    b(a)", "+if not a:\n+    c(a)\n+    raise a\n b(a)\n", State.CONFLICT, "does the same"),
+    "one that goes on is another one": inside("if not a:\n        c(a)\n    b(a)", "+if not a:\n+    raise a\n b(a)\n", "if not a:\n        c(a)\n    if not a:\n        raise a\n    b(a)"),
     "nor with lines in between": stays("if not a:\n        return 1\n\n    # why\n\n    b(a)", "+if not a:\n+    raise c(a)\n b(a)\n", State.CONFLICT, "does the same"),
     "nor one of its condition that calls the same": stays("if a:\n        A.c(1)\n    b(a)", "+if a:\n+    A.c(2)\n b(a)\n", State.CONFLICT, "does the same"),
     "but one that calls another function": inside("if a:\n        A.d(1)\n    b(a)", "+if a:\n+    A.c(2)\n b(a)\n", "if a:\n        A.d(1)\n    if a:\n        A.c(2)\n    b(a)"),

@@ -89,6 +89,50 @@ def test_inserted_code_reads_only_names_that_are_bound(name: str) -> None:
     assert bound or answer.problem.startswith("the inserted code reads names that nothing binds there: `y` (line "), answer.problem
 
 
+ATTRIBUTES = {
+    # name: (code with `old()`, what takes its place, whether every attribute of it is set)
+    "an attribute that nothing sets": ("class A:\n    def f(self): old()", "self.y()", False),
+    "a method": ("class A:\n    def y(self): pass\n    def f(self): old()", "self.y()", True),
+    "what the class assigns": ("class A:\n    y = 1\n    def f(self): old()", "max(self.y)", True),
+    "what a method sets": ("class A:\n    def g(self):\n        self.y = 1\n    def f(self): old()", "max(self.y)", True),
+    "what other code sets": ("class A:\n    def f(self): old()\ndef g(a):\n    a.y = 1", "max(self.y)", True),
+    "what the inserted code sets": ("class A:\n    def f(self):\n        old()", "self.y = 1\n+max(self.y)", True),
+    "what a base class has": ("class B:\n    y = 1\nclass A(B):\n    def f(self): old()", "max(self.y)", True),
+    "what no base class has": ("class B:\n    z = 1\nclass A(B):\n    def f(self): old()", "max(self.y)", False),
+    "what `object` lacks": ("class A(object):\n    def f(self): old()", "max(self.y)", False),
+    "a base class of another file: nobody can know": ("class A(B):\n    def f(self): old()", "max(self.y)", True),
+    "nor of the base of a base": ("class B(C):\n    z = 1\nclass A(B):\n    def f(self): old()", "max(self.y)", True),
+    "nor of a base that another module has": ("class A(b.B):\n    def f(self): old()", "max(self.y)", True),
+    "a class that is its own base": ("class A(A):\n    def f(self): old()", "max(self.y)", False),
+    "nor below a decorator": ("@b\nclass A:\n    def f(self): old()", "max(self.y)", True),
+    "nor with a metaclass": ("class A(metaclass=B):\n    def f(self): old()", "max(self.y)", True),
+    "pristine code reads it": ("class A:\n    def g(self): self.y()\n    def f(self): old()", "self.y()", True),
+    "pristine code has it as a text": ("class A:\n    def f(self): old()\nz = 'y'", "self.y()", True),
+    "its name is a local": ("class A:\n    def f(self):\n        y = 1\n        old()", "max(self.y, y)", False),
+    "`setattr` may set it": ("class A:\n    def f(self):\n        setattr(self, 'a' + 'b', 1)\n        old()", "self.y()", True),
+    "a class that finds its attributes": ("class A:\n    def __getattr__(self, n): return n\n    def f(self): old()", "self.y()", True),
+    "what every object has": ("class A:\n    def f(self): old()", "max(self.__class__)", True),
+    "of another object": ("class A:\n    def f(self, a): old()", "a.y()", True),
+    "under another name than `self`": ("class A:\n    def f(me): old()", "me.y()", False),
+    "in a method under `if`": ("class A:\n    if 1:\n        def f(self): old()", "self.y()", False),
+    "in an inserted function inside": ("class A:\n    def f(self):\n        old()", "def g(): self.y()", False),
+    "not of a method that is decorated": ("class A:\n    @staticmethod\n    def f(self): old()", "self.y()", True),
+    "nor of a function": ("def f(self): old()", "self.y()", True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_inserted_code_reads_only_attributes_that_are_set(name: str) -> None:
+    source, code, is_set = ATTRIBUTES[name]
+    hunk = f"-old()\n+{code}\n"
+    scope = "*.f" if "class A" in source else "f"
+    (answer,) = run(source + "\n", hunk, scope=scope).answers
+    assert answer.state is (State.APPLICABLE if is_set else State.CONFLICT), answer.problem
+    assert is_set or answer.problem.startswith("the inserted code reads attributes that nothing sets: `y` (line "), answer.problem
+    (answer,) = run(source + "\n", hunk, scope=scope, injected=["y"]).answers
+    assert answer.state is State.APPLICABLE
+
+
 BROKEN = {  # name: (code, scope, hunk, the problem, "" where every name that stays is bound)
     "a removed parameter": ("def f(a, b):\n    return a + b\n", "f", "-def f(a, b):\n+def f(a):\n", "nothing binds it there any more"),
     "a removed import": ("import os\ndef g():\n    return os.sep\n", "<module>", "-import os\n", "nothing binds it there any more"),
