@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from contextlib import suppress
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from patcher.engine.lex import find_outside, without_layout
-from patcher.engine.node import CLAUSES, COMPOUND, Node, SyntaxProblem, Value
+from patcher.engine.node import CLAUSES, COMPOUND, UNKNOWN, Node, SyntaxProblem, Value
 
 # the fields of each class that are not layout, as KIND(FIELD, ...), like the grammar of `ast`
 _GRAMMAR = """
@@ -86,6 +87,9 @@ if TYPE_CHECKING:
 
 _PLAIN_STRING = re.compile(r"""'[^'\\\r\n]*'|"[^"\\\r\n]*\"""")
 """A string of one line, without a prefix or a backslash."""
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = "\r\n\\'\"abfnrtv01234567x"
+"""What may stand behind a backslash in a string; in text `N`, `u` and `U` as well."""
 
 
 class Converter:
@@ -302,7 +306,10 @@ class Converter:
 
     # strings --------------------------------------------------------------------------------------
     def on_SimpleString(self, node: Any) -> Node:
-        return self.make("String", node, value=_string_value(node.value))
+        string = self.make("String", node, value=_string_value(node.value))
+        if _has_unknown_escape(node.value):
+            string.fields["escape"] = UNKNOWN
+        return string
 
     def on_ConcatenatedString(self, node: Any) -> Node:
         parts: list[Node] = []
@@ -318,7 +325,10 @@ class Converter:
 
         values = [ast.literal_eval(str(part.fields["value"])) for part in parts]
         empty = type(values[0])()
-        return self.make("String", node, value=repr(empty.join(values)))
+        string = self.make("String", node, value=repr(empty.join(values)))
+        if any("escape" in part.fields for part in parts):
+            string.fields["escape"] = UNKNOWN
+        return string
 
     def on_FormattedString(self, node: Any) -> Node:
         prefix = node.start.lower().rstrip("'\"").replace("f", "")
@@ -436,7 +446,7 @@ def _string_value(literal: str) -> str:
     if _PLAIN_STRING.fullmatch(literal):  # most are, and Python's compiler takes its time
         return repr(literal[1:-1])
     try:
-        value = ast.literal_eval(literal)
+        value = _evaluated(literal)
     except (ValueError, SyntaxError):
         return literal
 
@@ -447,13 +457,34 @@ def _string_value(literal: str) -> str:
     return repr(value)
 
 
+def _evaluated(literal: str) -> object:
+    """The value of a literal, whatever Python warns of in it: a warning may be made an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.literal_eval(literal)
+
+
+def _has_unknown_escape(literal: str) -> bool:
+    """Whether a string literal has an escape that Python does not know, and warns of.
+
+    See "String and Bytes literals" in the reference of the language.
+    """
+    if "\\" not in literal:
+        return False
+    prefix, _, content = literal.partition(literal[-1])
+    if "r" in prefix.lower():
+        return False
+    known = _ESCAPES if "b" in prefix.lower() else _ESCAPES + "NuU"
+    return any(escaped not in known for escaped in _ESCAPED.findall(content))
+
+
 def _f_string_text(content: str, prefix: str) -> str:
     """The value of a text part of an f-string."""
     plain = content.replace("{{", "{").replace("}}", "}")
     for quotes in ('"""', "'''"):
         literal = f"{prefix}{quotes}{plain}{quotes}"
         with suppress(ValueError, SyntaxError):
-            return str(ast.literal_eval(literal))
+            return str(_evaluated(literal))
 
     return plain
 

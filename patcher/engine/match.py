@@ -18,7 +18,7 @@ from typing import (
     Sequence,
 )
 
-from patcher.engine.node import CASE_PATTERNS, STATEMENTS, Node, keyword, same
+from patcher.engine.node import CASE_PATTERNS, KNOWN, STATEMENTS, Node, keyword, same
 from patcher.record import Record
 
 MAX_STEPS = 200_000
@@ -262,6 +262,9 @@ class Matcher:
                 yield from self._parameters(expected, actual)
             else:
                 yield from self._items(pattern, node, key)
+        elif key == "escape":
+            if expected == (actual or KNOWN):
+                yield None
         elif (expected or None) == (actual or None):
             yield None
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Callable, Iterable, Iterator, List, Sequence, Tuple, Union
 
+KNOWN, UNKNOWN = "known", "unknown"
+"""The field `escape` of a string: whether Python knows its escapes; most have no such field."""
 Span = Tuple[int, int, int, int]
 Value = Union[None, str, "Node", List["Node"]]
 

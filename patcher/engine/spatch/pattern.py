@@ -7,7 +7,7 @@ from typing import Mapping, Sequence
 
 from patcher.engine import lex
 from patcher.engine.match import METHODS, REMOVED, Matcher
-from patcher.engine.node import DEFINITIONS, Node, same
+from patcher.engine.node import DEFINITIONS, KNOWN, Node, same
 from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.parse import raise_marked, read_side
 from patcher.engine.spatch.runs import pair_runs
@@ -96,6 +96,7 @@ def compile_hunk(hunk_text: HunkText, options: Mapping[str, OptionValue]) -> Hun
         after = _expression_alone(after)
         _refuse_comments(hunk_text)
 
+    _compare_escapes(before, after)
     _name_wildcards(before)
     _name_wildcards(after)
     _check_names(hunk_text, before, after=after)
@@ -124,6 +125,30 @@ def compile_hunk(hunk_text: HunkText, options: Mapping[str, OptionValue]) -> Hun
 
     _check_scope_line(hunk)
     return hunk
+
+
+def _compare_escapes(before: Side, after: Side) -> None:
+    """Let strings count as written of which a hunk changes the escapes, as where they become raw.
+
+    Of all others the value counts, whether Python knows the escapes or not (rule 8).
+    """
+    spelled, respelled = _spellings(before), _spellings(after)
+    for node in (*before.walk(), *after.walk()):
+        if node.kind != "String":
+            continue
+        value, escape = str(node.fields["value"]), node.fields.pop("escape", KNOWN)
+        if value in respelled and spelled.get(value, respelled[value]) != respelled[value]:
+            node.fields["escape"] = escape
+
+
+def _spellings(side: Side) -> dict[str, set[object]]:
+    """For the value of each string of a side, whether Python knows its escapes where it stands."""
+    spellings: dict[str, set[object]] = {}
+    for node in side.walk():
+        if node.kind == "String":
+            escape = node.fields.get("escape", KNOWN)
+            spellings.setdefault(str(node.fields["value"]), set()).add(escape)
+    return spellings
 
 
 def _release_options(before: Side, options: Mapping[str, OptionValue]) -> None:
