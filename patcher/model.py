@@ -17,6 +17,7 @@ KINDS = ("fix", "default", "debug")
 OptionValue = Union[int, float, bool, str]
 SOURCE = (".py", ".pyi")
 """The suffixes of files that are matched by syntax; any other file is lines of text."""
+_PACKAGE = "/__init__.py"
 TEXT, ADDED, DELETED = "<text>", "<new file>", "<deleted file>"
 """The scopes of hunks that are not syntax: lines of a text file, and the text of a whole file."""
 Progress = Callable[[int, int, str], None]
@@ -158,6 +159,23 @@ class FilePatch(Record):
     paths: tuple[str, ...]
     line: int
     hunks: tuple[HunkText, ...]
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The paths, and behind them the same modules in their other form (format rule 1).
+
+        Of releases one may have the module `demo.core` in `demo/core.py`, another one in
+        `demo/core/__init__.py`. A file that is added or deleted has its path alone.
+        """
+        if self.adds or self.deletes:
+            return self.paths
+        others: list[str] = []
+        for path in self.paths:
+            if path.endswith(_PACKAGE):
+                others.append(f"{path[: -len(_PACKAGE)]}.py")
+            elif path.endswith(".py"):
+                others.append(f"{path[: -len('.py')]}{_PACKAGE}")
+        return tuple(dict.fromkeys([*self.paths, *others]))
 
     @property
     def adds(self) -> bool:

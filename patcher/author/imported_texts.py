@@ -103,14 +103,14 @@ class ImportedTexts:
         """
         texts: dict[str, bytes] = {}
         for patch in patches:
-            for path in patch.paths:
+            for path in patch.places:
                 shipped = None
                 if path not in self.pristine:
                     shipped = self._shipped(path, adds=patch.adds)
                 if shipped:
                     self.pristine[path] = shipped
                     self.current[path] = shipped[1]
-            path = next((path for path in patch.paths if path in self.pristine), "")
+            path = next((path for path in patch.places if path in self.pristine), "")
             if not path:
                 return Message("{paths}: no installed file", paths=patch.paths[0])
             texts[path] = self.current[path]

@@ -124,7 +124,7 @@ def _path_with_code(
 
     It is "" where none is there.
     """
-    existing = [path for path in patch.paths if path in texts]
+    existing = [path for path in patch.places if path in texts]
     if len(existing) > 1:
         for path in existing:
             if rewrite(texts[path], patch.hunks).finds_code:

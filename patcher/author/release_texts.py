@@ -51,17 +51,17 @@ class ReleaseTexts:
         texts: dict[str, bytes] = {}
         for patch in patches:
             if patch.adds:
-                texts.update(dict.fromkeys(patch.paths, b""))
+                texts.update(dict.fromkeys(patch.places, b""))
         texts.update(self.texts)
         for patch in patches:
-            for path in patch.paths[1:]:
+            for path in patch.places[1:]:
                 if path not in texts and path in self.release.rest():
                     texts[path] = self.release.rest()[path]
 
         patched = with_patches(texts, patches, options=self.options, names=self.injected)
         problems: list[tuple[str, str]] = []
         for patch in patches:
-            if not patch.deletes and not texts.keys() & set(patch.paths):
+            if not patch.deletes and not texts.keys() & set(patch.places):
                 problems.append((patch.paths[0], Message("there is no such file")))
         problems += patched.problems
         if not problems:

@@ -327,7 +327,7 @@ class Importer:
         # it was written or changed by hand
         if not matches or differing or any(match.problem for match in matches):
             for patch in patches:
-                for path in patch.paths:
+                for path in patch.places:
                     if path in self.texts.pristine:
                         located, _ = self.texts.pristine[path]
                         is_gone = path in self.texts.deleted

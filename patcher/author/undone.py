@@ -67,7 +67,7 @@ def _is_undone_in_part(step: SeriesStep, end: bytes) -> bool:
 def _hunks(patches: Sequence[FilePatch], path: str) -> list[HunkText]:
     hunks: list[HunkText] = []
     for patch in patches:
-        if path in patch.paths and not patch.hunks[0].plain:
+        if path in patch.places and not patch.hunks[0].plain:
             hunks += patch.hunks
     return hunks
 

@@ -40,7 +40,7 @@ def paths_of(variants: Sequence[Variant]) -> list[str]:
     paths: dict[str, None] = {}
     for variant in variants:
         for patch in variant.patches:
-            paths.update(dict.fromkeys(patch.paths))
+            paths.update(dict.fromkeys(patch.places))
     return list(paths)
 
 

@@ -139,7 +139,7 @@ class Assigner:
         Where there is none, or several, it is "", and there is an answer.
         """
         try:
-            existing = _existing(located, patch.paths, self._receipts_in)
+            existing = _existing(located, patch.places, self._receipts_in)
             paths = _with_code(
                 requested, located, patch=patch, paths=existing, receipts_in=self._receipts_in
             )
@@ -179,7 +179,7 @@ def _changed_paths(variants: Sequence[Variant]) -> list[str]:
     paths: list[str] = []
     for variant in variants:
         for patch in variant.patches:
-            paths += () if patch.adds else patch.paths
+            paths += () if patch.adds else patch.places
     return paths
 
 
@@ -297,7 +297,7 @@ def _variant_fits(
     for patch in variant.patches:
         if patch.adds:
             continue
-        existing = _existing(located, patch.paths, receipts_in)
+        existing = _existing(located, patch.places, receipts_in)
         paths = _with_code(requested, located, patch=patch, paths=existing, receipts_in=receipts_in)
         if not paths and patch.deletes:
             continue

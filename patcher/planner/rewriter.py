@@ -54,7 +54,7 @@ class _Rewriter:
         for variant in patchset.variants:
             hunks: list[HunkText] = []
             for patch in variant.patches:
-                hunks += patch.hunks if path in patch.paths else ()
+                hunks += patch.hunks if path in patch.places else ()
             if hunks:
                 return Assignment(
                     requested=Requested(patchset, step.options),

@@ -153,7 +153,7 @@ def _path_of(patchset: Patchset, package: str, file: str) -> str:
     paths: list[str] = []
     for variant in patchset.variants:
         for patch in variant.patches:
-            paths += patch.paths
+            paths += patch.places
     for path in paths:
         if path in (file, f"{package}/{file}") or file.endswith(f"/{path}"):
             return path

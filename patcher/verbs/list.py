@@ -339,7 +339,7 @@ def _hunks_by_file(located: Located, variant: Variant) -> dict[str, tuple[HunkTe
     hunks: dict[str, tuple[HunkText, ...]] = {}
     for patch in variant.patches:
         try:
-            paths = find_file(located, patch.paths)
+            paths = find_file(located, patch.places)
         except SitepatchError:
             return None  # `check` says why it is not
         if len(paths) > 1:

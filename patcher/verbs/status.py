@@ -405,7 +405,7 @@ def _recorded_states(item: FileStatus, step: Step) -> list[tuple[str, str]]:
     names = []
     for variant in matching_variants(variants, receipt.release.version):
         for patch in variant.patches:
-            if receipt.path in patch.paths:
+            if receipt.path in patch.places:
                 names += [patch_name(hunk.origin) for hunk in patch.hunks]
     return list(zip(names, step.hunks.states))
 

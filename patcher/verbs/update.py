@@ -373,12 +373,12 @@ def _split_at(variant: Variant, name: str) -> tuple[list[FilePatch], list[FilePa
 def _present(trial: ReleaseTrial, patch: FilePatch) -> list[str]:
     """The files of a patch that a release has; else the file that has most of its scopes now."""
     site = Path(trial.located.site)
-    paths = [path for path in patch.paths if (site / path).is_file()]
+    paths = [path for path in patch.places if (site / path).is_file()]
     if paths or patch.adds or patch.deletes:
         return paths
     moved = []
     for answer in trial.answers:
-        if answer.path in patch.paths:
+        if answer.path in patch.places:
             moved += [file.path for file in answer.elsewhere]
     return [max(moved, key=moved.count)] if moved else []
 
@@ -387,7 +387,7 @@ def _homes(trial: ReleaseTrial, patch: FilePatch) -> dict[int, str]:
     """The other file that has the code of a hunk now, by the line of the hunk."""
     homes: dict[int, str] = {}
     for answer in trial.answers:
-        is_of_patch = answer.path in patch.paths and answer.origin == patch.hunks[0].origin
+        is_of_patch = answer.path in patch.places and answer.origin == patch.hunks[0].origin
         if is_of_patch and answer.explanation and answer.elsewhere:
             homes[answer.explanation.line] = answer.elsewhere[0].path
     return homes

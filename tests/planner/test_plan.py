@@ -564,6 +564,46 @@ def test_of_alternative_places_the_patched_one_stays(tmp_path: Path) -> None:
     assert planned(tmp_path, "moved") == [(NEW, "applied")]
 
 
+AS_FILE, AS_PACKAGE = "mmengine/parts.py", "mmengine/parts/__init__.py"
+
+
+@pytest.mark.parametrize(("written", "there"), [(AS_FILE, AS_PACKAGE), (AS_PACKAGE, AS_FILE)])
+def test_a_module_is_patched_in_the_form_that_the_release_has(tmp_path: Path, written: str, there: str) -> None:
+    patchset(tmp_path, "parts", f"--- {written}\n@@ load @@\n-read(name, 1)\n+read(name, 2)\n")
+    site = Site(tmp_path, "mmengine-0.10.7")
+    file = site.file(there)
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(CODE)
+    assert planned(tmp_path, "parts") == [(there, "applicable")]
+    apply(site, "parts", "--verify", "none")
+    assert file.read_text() == TWICE
+    assert planned(tmp_path, "parts") == [(there, "applied")]
+    site("restore", "parts")
+    assert file.read_text() == CODE
+
+
+def test_a_module_that_is_there_in_both_forms_is_patched_where_its_code_is(tmp_path: Path) -> None:
+    patchset(tmp_path, "parts", f"--- {AS_FILE}\n@@ load @@\n-read(name, 1)\n+read(name, 2)\n")
+    site = Site(tmp_path, "mmengine-0.10.7")
+    package = site.file(AS_PACKAGE)
+    package.parent.mkdir()
+    package.write_text(CODE)
+    site.file(AS_FILE).write_text(SHIM)
+    assert planned(tmp_path, "parts") == [(AS_PACKAGE, "applicable")]
+    site.file(AS_FILE).write_text(CODE)
+    assert planned(tmp_path, "parts") == [(AS_FILE, "ambiguous")]
+
+
+def test_a_module_that_is_deleted_is_not_its_package(tmp_path: Path) -> None:
+    text = "".join(f"-{line}\n" for line in CODE.splitlines())
+    patchset(tmp_path, "parts", f"--- {AS_FILE}\n{text}")
+    site = Site(tmp_path, "mmengine-0.10.7")
+    package = site.file(AS_PACKAGE)
+    package.parent.mkdir()
+    package.write_text(CODE)
+    assert planned(tmp_path, "parts") == [(AS_FILE, "upstream")]
+
+
 def test_a_file_beside_a_compiled_module_that_is_imported_instead_is_not_patched(tmp_path: Path) -> None:
     patchset(tmp_path, "moved", MOVED)
     site = Site(tmp_path, "mmengine-0.10.7")

@@ -85,7 +85,7 @@ class Examination:
             for variant in patchset.variants:
                 of_patchset = paths.setdefault((variant.package, patchset.name), {})
                 for patch in variant.patches:
-                    of_patchset.update(dict.fromkeys(patch.paths))
+                    of_patchset.update(dict.fromkeys(patch.places))
         for item in self.statuses:
             receipt = item.receipt
             of_applied = paths.setdefault(

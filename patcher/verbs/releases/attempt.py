@@ -163,7 +163,7 @@ def _origins(patchset: Patchset, path: str) -> set[str]:
     origins: set[str] = set()
     for variant in patchset.variants:
         for patch in variant.patches:
-            if path in patch.paths:
+            if path in patch.places:
                 origins.add(patch.hunks[0].origin)
     return origins
 
@@ -209,7 +209,7 @@ def _explained(requested: Requested, located: Located, *, plan: Plan) -> list[An
     for variant in requested.patchset.variants:
         patches: list[FilePatch] = []
         for patch in variant.patches:
-            if not failed.isdisjoint(patch.paths):
+            if not failed.isdisjoint(patch.places):
                 patches.append(patch)
         variants.append(variant._replace(patches=tuple(patches)))
     patchset = requested.patchset._replace(variants=tuple(variants))
@@ -228,7 +228,7 @@ def _breaking(requested: Requested, located: Located, *, failed: Answer) -> str:
     for variant in requested.patchset.variants:
         hunks: list[HunkText] = []
         for patch in variant.patches:
-            if failed.path in patch.paths:
+            if failed.path in patch.places:
                 hunks += patch.hunks
 
         fitted = _fits(source, hunk, options=options)

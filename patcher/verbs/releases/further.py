@@ -349,7 +349,7 @@ def _attempt(
     options = resolve_options(patchset, {})
     texts = dict(release.texts)
     for patch in patches:
-        for path in patch.paths[1:]:
+        for path in patch.places[1:]:
             if path not in texts and path in release.rest():
                 texts[path] = release.rest()[path]
 

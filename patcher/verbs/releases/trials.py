@@ -308,7 +308,7 @@ def _attempt(patchset: Patchset, number: int, located: Located) -> ReleaseOutcom
         return outcome
 
     for patch in patchset.variants[number].patches:
-        for path in patch.paths:
+        for path in patch.places:
             source = readable(read_installed(located.site, path))
             for hunk in patch.hunks if source else ():
                 if source and replaces_more(hunk, source):
@@ -346,7 +346,7 @@ def _explained(patchset: Patchset, trial: ReleaseTrial, events: Events) -> Relea
     located = trial.located
     is_missing = False
     for patch in variant.patches:
-        there = any(Path(located.site, path).is_file() for path in patch.paths)
+        there = any(Path(located.site, path).is_file() for path in patch.places)
         is_missing = is_missing or not (there or patch.adds or patch.deletes)
 
     requested = _requested(patchset, trial.variant)
