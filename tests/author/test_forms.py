@@ -207,6 +207,11 @@ CASES = {
         "@@ f @@\n-size = max(power(...), 1 if a.xpu.is_free() else 16)\n+size = power(...)\n"
         "@@ or @@\n-max($V, 1 if a.xpu.is_free() else 16)\n+$V\n",
     ),
+    "what goes around all that a call is passed does not": (
+        "def f(a):\n    size = str(a.entered(power(a.hint(a.length))))\n    return size\n",
+        "def f(a):\n    size = str(power(a.hint(a.length)))\n    return size\n",
+        "@@ f @@\n-str(a.entered(power(a.hint(a.length))))\n+str(power(a.hint(a.length)))\n",
+    ),
     "an Ellipsis that goes is no run": (
         "def f(a):\n    ...\n",
         "def f(a):\n    return a\n",
@@ -333,6 +338,31 @@ CASES = {
     "and is written where the edit keeps it": (
         "def f(a, weight):\n    return weight.total(a)  # why\n", "def f(a, weight):\n    raise ValueError('edited')  # why\n", "@@ f @@\n-return weight.total(a)\n+raise ValueError('edited')  # why\n",
     ),
+    "so is a call of several lines, below a comment": (
+        "def f(a):\n    for b in a:\n        a.send(b,\n               mode=1)\n",
+        "def f(a):\n    for b in a:\n        # why\n        if b:\n            a.send(b,\n                   mode=1)\n        else:\n            print()\n",
+        "@@ f @@\n for b in a:\n-    a.send(..., mode=1)\n+    # why\n+    if b:\n+        a.send(..., mode=1)\n+    else:\n+        print()\n",
+    ),
+    "and of which another branch has it otherwise": (
+        "def f(a):\n    for b in a:\n        a.send(b,\n               mode=1)\n",
+        "def f(a):\n    for b in a:\n        if b:\n            a.send(b,\n                   mode=1)\n        else:\n            a.send(a)\n",
+        "@@ f @@\n for b in a:\n-    a.send(b,\n-           mode=1)\n+    if b:\n+        a.send(b,\n+               mode=1)\n+    else:\n+        a.send(a)\n",
+    ),
+    "of two statements that change places the shorter one moves, also where the other one changes": (
+        "def f(a, b):\n    start(a)\n    if not a:\n        if b:\n            stop(b)\n            drop(b)\n        return\n    if a.used:\n        b.add(a)\n    send(a)\n",
+        "def f(a, b):\n    start(a)\n    if a.used:\n        b.add(a)\n    if not a:\n        if b:\n            stop(b)\n            drop(b)\n            b.add(b)\n        return\n    send(a)\n",
+        "@@ f @@\n+if a.used:\n+    b.add(a)\n if not a:\n     ...\n\n@@ f @@\n drop(b)\n+b.add(b)\n\n@@ f @@\n if not a:\n     ...\n-if a.used:\n-    b.add(a)\n send(...)\n",
+    ),
+    "what is last in a module may be at its end": (
+        "def old(a):\n    return a\n\n\nold = old\n",
+        "def old(a):\n    return a\n\n\nold = old\nnew = old\n",
+        "@@ <module> @@\n old = old\n+new = old\n@@ or @@\n ...\n+new = old\n",
+    ),
+    "but not a requirement of which parts stay": (
+        "TABLE = {\n    'demo': 'demo>=1.2,<2.0',\n    'other': 'other',\n}\n",
+        "TABLE = {\n    'demo': 'demo>=1.1,<2.0',\n    'other': 'other',\n}\n",
+        "@@ <module> @@\n-TABLE = {'demo': 'demo>=1.2,<2.0', ...}\n+TABLE = {'demo': 'demo>=1.1,<2.0', ...}\n",
+    ),
     "a comment above what is wrapped stays alone": (
         "def f(a):\n    b = get(a)\n\n    # why\n    send(b)\n",
         "def f(a):\n    b = get(a)\n\n    # why\n    try:\n        send(b)\n    finally:\n        print(b)\n",
@@ -370,6 +400,11 @@ CASES = {
         "def f(a):\n    send(a)\n\n    # the end\n\n\ndef g(a):\n    send(a)\n",
         "def f(a):\n    send(a)\n\n    # the end\n    return a\n\n\ndef g(a):\n    send(a)\n",
         "@@ f @@ inside=scope\n send(a)\n+return a\n",
+    ),
+    "an escape that Python warns of becomes another one": (
+        "import re\nNAME = re.compile('\\w+ (\\d)')\nTEXT = '\\d'\n",
+        "import re\nNAME = re.compile(r'\\w+ (\\d)')\nTEXT = '\\\\d'\n",
+        "@@ <module> @@\n-NAME = re.compile('\\w+ (\\d)')\n+NAME = re.compile(r'\\w+ (\\d)')\n\n@@ <module> @@\n-TEXT = '\\d'\n+TEXT = '\\\\d'\n",
     ),
     "a string that looks like a placeholder is written by its value": (
         'def f(a):\n    return a.get("$HOME")\n',

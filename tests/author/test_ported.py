@@ -88,9 +88,14 @@ REFUSED = {  # name: (before, after, the other release)
         "def key_of(key, header):\n    while key in header:\n        key = unwrapped(header.pop(key))\n    return prepared(key)\n",
     ),
     "what goes comes again elsewhere": (
-        "def f(a, b):\n    path = start(a)\n    if not b:\n        if path:\n            fix(a, path=path)\n        return\n    if b:\n        one(b)\n    two(b)\n",
-        "def f(a, b):\n    path = start(a)\n    if b:\n        one(b)\n    if not b:\n        if path:\n            fix(a, path=path)\n            other(b)\n        return\n    two(b)\n",
-        "def f(a, b):\n    path = start(a)\n    if not b:\n        if path:\n            fix(a, path=path, mode=fast)\n        return\n    if b:\n        one(b)\n    two(b)\n",
+        "def f(a, b):\n    path = start(\n        a,\n        mode=fast,\n        size=1,\n    )\n    one(b)\n    two(b)\n    fix(b)\n    new(b)\n    other(b)\n    prepared(b)\n    return path\n",
+        "def f(a, b):\n    one(b)\n    two(b)\n    fix(b)\n    new(b)\n    other(b)\n    prepared(b)\n    path = start(\n        a,\n        mode=fast,\n        size=2,\n    )\n    return path\n",
+        "def f(a, b):\n    path = start(\n        a,\n        mode=safe,\n        size=1,\n    )\n    one(b)\n    two(b)\n    fix(b)\n    new(b)\n    other(b)\n    prepared(b)\n    return path\n",
+    ),
+    "the other release has more statements where some go": (
+        "def f(a):\n    one(a)\n    if a:\n        for b in a:\n            if b:\n                other(b)\n                continue\n            fix(b)\n    two(a)\n",
+        "def f(a):\n    one(a)\n    two(a)\n",
+        "def f(a):\n    one(a)\n    if a:\n        for b in a:\n            fix(b)\n\n    # more\n    new(a)\n\n    two(a)\n",
     ),
     "the same token is changed": (
         "def f(a):\n    return start(a, mode=fast, size=1)\n",

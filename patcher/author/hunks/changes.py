@@ -6,6 +6,7 @@ The most general ones come first.
 from __future__ import annotations
 
 import ast
+import re
 from itertools import product
 from typing import Iterator, Sequence
 
@@ -50,6 +51,8 @@ from patcher.engine.tree import Node, Tree, same
 from patcher.message import Message
 from patcher.record import Record
 from patcher.text.lines import common_ends, line_edits
+
+_BETWEEN_WORDS = re.compile(r"[\s<>=!~,;]+")
 
 
 class _Side(Record):
@@ -217,7 +220,8 @@ class Changes:
         """The lines of an expression in whose place a part of it comes, whatever that part is.
 
         What goes around it names the place. Empty if it has fewer than two distinctive words, if
-        the part is one literal or name, and for other differences.
+        the part is one literal or name, or all that a call is passed (what that is for depends on
+        it), and for other differences.
         """
         for old, new in reversed(difference.pairs):
             if not old.is_expression or not new.is_expression or is_one(new):
@@ -225,6 +229,9 @@ class Changes:
             parts = [node for node in old.walk() if node is not old and same(node, new)]
             if len(parts) != 1:
                 continue
+            owner = parts[0].parent
+            if owner is not None and owner.items("args") == parts:
+                return ()
             start, end = parts[0].outer_start, parts[0].outer_end
             if len(distinctive_words([old], [(start, end)])) < 2:
                 return ()
@@ -685,14 +692,17 @@ def _is_constant(node: Node) -> bool:
 
 
 def _words_of(node: Node) -> set[str]:
-    """The words of a string; none for any other node."""
+    """The words of a string, of which a requirement (`demo>=1.2,<2`) has several.
+
+    None for any other node.
+    """
     if node.literal_kind != "String":
         return set()
     try:
         value = ast.literal_eval(str(node.fields["value"]))
     except (SyntaxError, ValueError):  # one that this interpreter does not know
         return set()
-    return set(str(value).split())
+    return set(_BETWEEN_WORDS.split(str(value))) - {""}
 
 
 def _passing_calls(node: Node) -> list[Node]:

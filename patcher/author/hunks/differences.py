@@ -161,22 +161,93 @@ class _Comparison:
             self.keys.update({id(node): new_key for node in others})
 
     # which statements correspond ----------------------------------------------------------------
-    def edits(
-        self, one: Sequence[Node], other: Sequence[Node]
-    ) -> Iterator[tuple[int, int, int, int]]:
+    def edits(self, one: Sequence[Node], other: Sequence[Node]) -> list[tuple[int, int, int, int]]:
         """`line_edits` of statements that count by their lines.
 
-        So of two statements that change places the shorter one moves.
+        So of two statements that change places the shorter one moves, also where the longer one
+        changes besides.
+        """
+        found = self.statement_edits(one, other)
+        crossed = self.crossed(found, one, other)
+        if not crossed:
+            return found
+
+        known = dict(self.keys)
+        for old_at, new_at in crossed:
+            self.keys[id(other[new_at])] = self.key(one[old_at])
+        found = self.statement_edits(one, other, crossed)
+        self.keys = known
+        for old_at, new_at in crossed:
+            if not any(i1 <= old_at < i2 or j1 <= new_at < j2 for i1, i2, j1, j2 in found):
+                found.append((old_at, old_at + 1, new_at, new_at + 1))
+        return sorted(found)
+
+    def statement_edits(
+        self,
+        one: Sequence[Node],
+        other: Sequence[Node],
+        changed: Sequence[tuple[int, int]] = (),
+    ) -> list[tuple[int, int, int, int]]:
+        """`line_edits` of statements by their keys.
+
+        Those that `changed` count by the lines that both have.
         """
         sizes: dict[str, int] = {}
         for text, nodes in ((self.before, one), (self.after, other)):
             for node in nodes:
-                sizes[self.key(node)] = text.text.count("\n", node.start, node.end) + 1
+                sizes[self.key(node)] = _number_of_lines(text, node)
+        for old_at, new_at in changed:
+            sizes[self.key(one[old_at])] = self.common_lines(one[old_at], other[new_at])
 
         old_rows, old = self.rows(one, sizes)
         new_rows, new = self.rows(other, sizes)
+        found: list[tuple[int, int, int, int]] = []
         for i1, i2, j1, j2 in line_edits(old_rows, new_rows):
-            yield old[i1], old[i2], new[j1], new[j2]
+            found.append((old[i1], old[i2], new[j1], new[j2]))
+        return found
+
+    def crossed(
+        self,
+        found: Sequence[tuple[int, int, int, int]],
+        one: Sequence[Node],
+        other: Sequence[Node],
+    ) -> list[tuple[int, int]]:
+        """Compound statements that go in one edit and come, little changed, in another one.
+
+        They are told by headers that no other statement of these has.
+        """
+        gone, came = self.by_header(one), self.by_header(other)
+        crossed: list[tuple[int, int]] = []
+        for header, places in gone.items():
+            new_places = came.get(header, [])
+            if len(places) != 1 or len(new_places) != 1:
+                continue
+            (old_at,), (new_at,) = places, new_places
+            goes = [edit for edit in found if edit[0] <= old_at < edit[1]]
+            comes = [edit for edit in found if edit[2] <= new_at < edit[3]]
+            if not goes or not comes or goes == comes:
+                continue
+            old, new = one[old_at], other[new_at]
+            if self.common_lines(old, new) * 2 > _number_of_lines(self.before, old):
+                crossed.append((old_at, new_at))
+        return crossed
+
+    def by_header(self, nodes: Sequence[Node]) -> dict[str, list[int]]:
+        """The indices of the compound statements among these, by their headers."""
+        found: dict[str, list[int]] = {}
+        for index, node in enumerate(nodes):
+            header = [node.node("name")] if node.is_definition else node.header()
+            if node.is_compound and header:
+                key = " ".join([node.kind, *map(self.key, header)])
+                found.setdefault(key, []).append(index)
+        return found
+
+    def common_lines(self, old: Node, new: Node) -> int:
+        """How many lines two statements have in common, in order; at least 1."""
+        old_lines = _stripped(self.before.text[old.start : old.end])
+        new_lines = _stripped(self.after.text[new.start : new.end])
+        differ = sum(i2 - i1 for i1, i2, _, _ in line_edits(old_lines, new_lines))
+        return max(1, len(old_lines) - differ)
 
     def rows(
         self, nodes: Sequence[Node], sizes: dict[str, int]
@@ -538,6 +609,15 @@ def _only(old: object, new: object) -> Pair | None:
         differing = [pair for pair in zip(old, new) if not same(*pair)]
         return differing[0] if len(differing) == 1 else None
     return None
+
+
+def _number_of_lines(text: Tree, node: Node) -> int:
+    return text.text.count("\n", node.start, node.end) + 1
+
+
+def _stripped(text: str) -> list[str]:
+    """The lines of a text without their indentation."""
+    return list(map(str.strip, text.splitlines()))
 
 
 # which part of the text belongs to statements and clauses ---------------------------------------

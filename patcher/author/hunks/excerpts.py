@@ -75,7 +75,8 @@ def excerpt(text: Tree, start: int, end: int, holes: Sequence[Hole] = ()) -> lis
             if at > begin:
                 at = begin
                 break
-        line += text.text[at:begin] + new
+        *filled, line = (line + text.text[at:begin] + new).split("\n")
+        lines += filled
         at = stop
     return [*lines, line]
 

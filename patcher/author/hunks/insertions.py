@@ -197,13 +197,15 @@ class Runs:
         return max(0, left.count("") - above.count("") - below.count("") + shorter)
 
     # inserted -----------------------------------------------------------------------------------
-    def _inserted(self, difference: Difference, *, below: bool) -> _Insertion:
-        """The lines of inserted statements; `below` is that of `inserted`."""
+    def _inserted(
+        self, difference: Difference, *, below: bool, holes: Sequence[Hole] = ()
+    ) -> _Insertion:
+        """The lines of inserted statements, the holes filled; `below` is that of `inserted`."""
         if not difference.inserted:
             return _Insertion([], [])
         text = self.after
         start, end = difference.inserted[0].begin, difference.inserted[-1].outer_end
-        code = excerpt(text, start, end)
+        code = excerpt(text, start, end, holes=holes)
         tail = text.text[end : text.lines.end(end)].rstrip()
         if tail.lstrip().startswith("#"):
             code[-1] += tail
@@ -282,15 +284,19 @@ class Runs:
                 lines_at_top = (*fragment.lines, (" ", "..."))
                 yield Candidate("<module>", lines_at_top, form=Message("top of the module"))
         if owner is None and below is None:
-            for fragment in alone:
-                lines_at_end = ((" ", "..."), *fragment.lines)
-                yield Candidate("<module>", lines_at_end, form=Message("end of the module"))
+            yield from self._at_module_end(difference)
 
     def at_end(self, difference: Difference) -> Iterator[Candidate]:
-        """Candidates for what is last in a block, below another block in it, by its header."""
+        """Candidates for what is last in a module, or in a block below another block in it.
+
+        Of a block its header tells which one it is.
+        """
         place = difference.before
         owner = place.block.parent
         above, below = place.neighbours
+        are_imports = all(node.kind in IMPORTS for node in difference.inserted)
+        if owner is None and below is None and not are_imports:
+            yield from self._at_module_end(difference)
         if owner is None or owner.is_definition or not distinctive_words(owner.header()):
             return
         if above is None or not above.is_compound or below is not None:
@@ -300,6 +306,11 @@ class Runs:
         for lines in self._layouts(difference, below=False):
             fragment = Fragment(tuple(tagged("+", lines)), Message("the new code"))
             yield from islice(in_headers(self.before, place, fragments=[fragment]), 1)
+
+    def _at_module_end(self, difference: Difference) -> Iterator[Candidate]:
+        for lines in self._layouts(difference, below=False):
+            at_end = ((" ", "..."), *tagged("+", lines))
+            yield Candidate("<module>", at_end, form=Message("end of the module"))
 
     def _layouts(self, difference: Difference, *, below: bool) -> tuple[list[str], list[str]]:
         """The lines of inserted code with the blank lines around it, and without."""
@@ -384,7 +395,7 @@ class Runs:
 
     # wrapped, and below other headers -----------------------------------------------------------
     def _wrapped(self, difference: Difference) -> Iterator[Candidate]:
-        """Statements that are kept inside a new compound statement.
+        """Simple statements that are kept inside a new compound statement.
 
         First with their values and arguments left open; word for word where another branch has one
         otherwise: open, they would stand for that one where upstream has it.
@@ -395,35 +406,44 @@ class Runs:
         kept = kept_in(wrapper, difference.deleted)
         if kept is None:
             return
-        if not _is_twice(wrapper, kept):
-            whole = self._wrapping(difference, kept, is_open=True)
+        if any(node.is_compound for node in kept):
+            return
+        for is_open in (False,) if _is_twice(wrapper, kept) else (True, False):
+            fragments = self._wrapping(difference, kept, is_open=is_open)
             # upstream may have wrapped more of it
-            yield from in_headers(self.before, difference.before, fragments=[whole])
-            yield whole.in_scope(difference.before.scope)
-        whole = self._wrapping(difference, kept, is_open=False)
-        yield from in_headers(self.before, difference.before, fragments=[whole])
-        yield whole.in_scope(difference.before.scope)
-        yield from with_context(self.before, difference.before, fragments=[whole])
+            yield from in_headers(self.before, difference.before, fragments=fragments)
+            for fragment in fragments:
+                yield fragment.in_scope(difference.before.scope)
+        yield from with_context(self.before, difference.before, fragments=fragments)
 
-    def _wrapping(self, difference: Difference, kept: Sequence[Node], *, is_open: bool) -> Fragment:
-        """Statements and what wraps them; `is_open`: with their values and arguments left open."""
+    def _wrapping(
+        self, difference: Difference, kept: Sequence[Node], *, is_open: bool
+    ) -> list[Fragment]:
+        """Statements and what wraps them, with the comments that come with it and without.
+
+        If `is_open`, with their values and arguments left open.
+        """
         deleted: list[str] = []
         holes: list[Hole] = []
+        base = self.after.lines.indent(difference.inserted[0].begin)
         for number, (old, new) in enumerate(zip(difference.deleted, kept)):
             lines: Sequence[str] = verbatim(self.before, old)
-            if is_open and not old.is_compound:
+            if is_open:
                 suffix = str(number + 2) if number else ""
                 lines = forms(self.before, old, suffix=suffix, literals=True)[0].lines
             deleted += lines
-            step = "\n" + self.after.lines.indent(new.begin)
+            step = "\n" + self.after.lines.indent(new.begin)[len(base) :]
             holes.append((new.begin, new.outer_end, step.join(lines)))
 
-        wrapper = difference.inserted[0]
-        inserted = excerpt(self.after, wrapper.begin, wrapper.outer_end, holes=holes)
         form = Message("the code that is wrapped, word for word")
         if is_open:
             form = Message("the code that is wrapped, its parts left open")
-        return Fragment((*tagged("-", deleted), *tagged("+", inserted)), form)
+        wrapper = difference.inserted[0]
+        layouts = [excerpt(self.after, wrapper.begin, wrapper.outer_end, holes=holes)]
+        commented = self._inserted(difference, below=True, holes=holes).lines
+        if commented != layouts[0]:
+            layouts.insert(0, commented)
+        return [Fragment((*tagged("-", deleted), *tagged("+", lines)), form) for lines in layouts]
 
     def open_wrapped(self, difference: Difference) -> Iterator[Candidate]:
         """Statements that are kept inside a new one, by their headers: each body is a run."""

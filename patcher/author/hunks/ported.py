@@ -46,6 +46,8 @@ def ported(
     found = differences(other, merged)
     if len(found) != 1 or found[0].before.scope != group[0].before.scope:
         return None
+    if len(found[0].deleted) > sum(len(difference.deleted) for difference in group):
+        return None  # with statements that only the other release has
     checker = Checker(path, other, [])
     for candidate in islice(Candidates(other, merged).of(found[0]), _MOST_TRIED):
         if not checker.check(candidate, found).problem:
