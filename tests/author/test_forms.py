@@ -192,8 +192,8 @@ CASES = {
     "a comment inside changed code that has no place is left": (
         "def f(a):\n    a.b.read()\n    return a\n",
         "def f(a):\n    a.b.read(\n        # why\n        one=a.b.c, two=a.b.d, three=a.c.d,\n    )\n    return a\n",
-        "@@ f @@\n-a.b.read()\n+a.b.read(\n+    one=a.b.c, two=a.b.d, three=a.c.d,\n+)\n return a\n"
-        "@@ or @@\n-a.b.read()\n+a.b.read(\n+    one=a.b.c, two=a.b.d, three=a.c.d,\n+)\n",
+        "@@ f @@ inside=scope\n-a.b.read()\n+a.b.read(\n+    one=a.b.c, two=a.b.d, three=a.c.d,\n+)\n return a\n"
+        "@@ or @@ inside=scope\n-a.b.read()\n+a.b.read(\n+    one=a.b.c, two=a.b.d, three=a.c.d,\n+)\n",
     ),
     "a keyword that passes on what is called so tells no call from another": (
         "def f(a, N, W):\n    return launch(x=a.b, N=N, W=W, size=a.c)\n",
@@ -333,10 +333,10 @@ CASES = {
         "@@ f @@\n def f(...):\n     ...\n-    send(b)\n+    if a:\n+        send(b)\n+    else:\n+        send(a, b)\n",
     ),
     "the comment behind what is replaced goes with it": (
-        "def f(a, weight):\n    return weight.total(a)  # why\n", "def f(a, weight):\n    raise ValueError('edited')\n", "@@ f @@\n-return weight.total(a)  # why\n+raise ValueError('edited')\n",
+        "def f(a, weight):\n    return weight.total(a)  # why\n", "def f(a, weight):\n    raise ValueError('edited')\n", "@@ f @@ inside=scope\n-return weight.total(a)  # why\n+raise ValueError('edited')\n",
     ),
     "and is written where the edit keeps it": (
-        "def f(a, weight):\n    return weight.total(a)  # why\n", "def f(a, weight):\n    raise ValueError('edited')  # why\n", "@@ f @@\n-return weight.total(a)\n+raise ValueError('edited')  # why\n",
+        "def f(a, weight):\n    return weight.total(a)  # why\n", "def f(a, weight):\n    raise ValueError('edited')  # why\n", "@@ f @@ inside=scope\n-return weight.total(a)\n+raise ValueError('edited')  # why\n",
     ),
     "so is a call of several lines, below a comment": (
         "def f(a):\n    for b in a:\n        a.send(b,\n               mode=1)\n",
@@ -783,13 +783,13 @@ CASES = {
     "a statement that is replaced may have another message, and another list may not": (
         "def f(path, log, ready, shutil, os):\n    for each in ['nt', 'ce']:\n        log.warning('%s is not there' % each, path)\n        os.unlink(path)\n",
         "def f(path, log, ready, shutil, os):\n    with ready(path):\n        shutil.copy(path, 'nowhere')\n",
-        "@@ f @@\n-for each in ['nt', 'ce']:\n-    log.warning('%s is not there' % each, path)\n-    os.unlink(path)\n+with ready(path):\n+    shutil.copy(path, 'nowhere')\n"
-        "@@ or @@\n-for each in ['nt', 'ce']:\n-    log.warning($_, path)\n-    os.unlink(path)\n+with ready(path):\n+    shutil.copy(path, 'nowhere')\n",
+        "@@ f @@ inside=scope\n-for each in ['nt', 'ce']:\n-    log.warning('%s is not there' % each, path)\n-    os.unlink(path)\n+with ready(path):\n+    shutil.copy(path, 'nowhere')\n"
+        "@@ or @@ inside=scope\n-for each in ['nt', 'ce']:\n-    log.warning($_, path)\n-    os.unlink(path)\n+with ready(path):\n+    shutil.copy(path, 'nowhere')\n",
     ),
     "unless words of the message stay": (
         "def f(path, log, ready, shutil, os):\n    for each in ['nt', 'ce']:\n        log.warning('%s is not there' % each, path)\n        os.unlink(path)\n",
         "def f(path, log, ready, shutil, os):\n    with ready(path):\n        shutil.copy(path, 'it is nowhere')\n",
-        "@@ f @@\n-for each in ['nt', 'ce']:\n-    log.warning('%s is not there' % each, path)\n-    os.unlink(path)\n+with ready(path):\n+    shutil.copy(path, 'it is nowhere')\n",
+        "@@ f @@ inside=scope\n-for each in ['nt', 'ce']:\n-    log.warning('%s is not there' % each, path)\n-    os.unlink(path)\n+with ready(path):\n+    shutil.copy(path, 'it is nowhere')\n",
     ),
     "what is last in a block, below another block, may have something else above it": (
         "def f(a, gid):\n    if gid:\n        if a.groups:\n            a.start(gid)\n    a.end()\n",
@@ -820,7 +820,7 @@ CASES = {
     "an expression that becomes one with a comment above it, which has no place without a neighbour": (
         "def f(a):\n    check(a.errors(a.lib) == 0)\n    a.id = a.b\n",
         "def f(a):\n    # why\n    a.clear_errors()\n    a.id = a.b\n",
-        "@@ f @@\n-check(a.errors(a.lib) == 0)\n+# why\n+a.clear_errors()\n a.id = $V\n@@ or @@\n-check(a.errors(a.lib) == 0)\n+a.clear_errors()\n",
+        "@@ f @@ inside=scope\n-check(a.errors(a.lib) == 0)\n+# why\n+a.clear_errors()\n a.id = $V\n@@ or @@\n-check(a.errors(a.lib) == 0)\n+a.clear_errors()\n",
     ),
     "a call that stays whole is the part that stays, whatever that is": (
         "def f(a, power):\n    size = max(power(a, 1), 1 if a.xpu.is_free() else 16)\n",

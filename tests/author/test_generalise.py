@@ -82,7 +82,7 @@ EDITS = {  # what is edited -> the hunks
         +open_link(address, timeout, retry=True)
         """),
     "a function that is called": ("each.start()", "begin(each)", """
-        @@ connect @@
+        @@ connect @@ inside=for
         -each.start()
         +begin(each)
         """),
@@ -266,13 +266,24 @@ def test_bodies_that_move_below_other_headers_are_named_runs_and_keep_the_text_o
     after = change(TURNED)
     draft = generalise([FileEdit("pkg/net.py", BRANCHES.encode(), after.encode())])
     before = "-if device.index is None:\n-    ...BODY1\n-else:\n-    ...BODY2\n"
-    assert draft.spatch().split("@@ pick @@\n")[1] == f"{before}+{headers[0]}\n+    ...BODY2\n+{headers[1]}\n+    ...BODY1\n"
+    assert draft.spatch().split("@@ pick @@ inside=scope\n")[1] == f"{before}+{headers[0]}\n+    ...BODY2\n+{headers[1]}\n+    ...BODY1\n"
     assert (applied(draft, BRANCHES).data.decode(), draft.files[0].difference) == (after, "")
 
     def in_newer_release(text):
         return text.replace("report(device)", "report(device, stacklevel=2)").replace("return device.index", "return int(device.index)")
 
     assert applied(draft, in_newer_release(BRANCHES)).data.decode() == in_newer_release(after)
+
+
+EVALUATED = "from pkg.base import evaluated, parsed\n\n\ndef color(text, use):\n    try:\n        return evaluated(text)\n    except ValueError:\n        pass\n    return use(text)\n"
+PARSED = "from pkg.base import evaluated, parsed\n\n\ndef color(text, use):\n    found = parsed(text)\n    if found:\n        return found\n    return use(text)\n"
+AS_ASKED = "from pkg.base import evaluated, parsed\n\n\ndef color(text, use):\n    if use.evaluates:\n        try:\n            return evaluated(text)\n        except ValueError:\n            pass\n    return use(text)\n"
+
+
+def test_statements_that_are_replaced_are_not_looked_for_below_a_condition_that_another_release_has() -> None:
+    draft = generalise([FileEdit("pkg/net.py", EVALUATED.encode(), PARSED.encode())])
+    assert applied(draft, EVALUATED).data.decode() == PARSED
+    assert applied(draft, AS_ASKED).data.decode() == AS_ASKED
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,8 @@ class Candidates:
         if len(alone) < len(best.lines) and is_whole and distinctive_words(deleted):
             form = Message("without its neighbours")
             flags = Flags(inside=best.flags.inside)
+            if any(difference.kind == "run" for difference in group):
+                flags = Flags(inside=inside_of(group[0].before.block))
             yield Candidate(scope, _dedented(alone), form=form, flags=flags)
             if _are_expressions(group):  # a comment would have no place
                 code = [line for line in alone if not is_comment(line[1])]

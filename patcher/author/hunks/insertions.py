@@ -91,9 +91,8 @@ class Runs:
         if not difference.deleted:
             yield from self._insertion(difference)
             return
-        is_wrapped = any(kept_in(node, difference.deleted) for node in difference.inserted)
         for candidate in self._replacement(difference):
-            yield _in_its_block(candidate, difference) if is_wrapped else candidate
+            yield _in_its_block(candidate, difference) if difference.inserted else candidate
 
     def _replacement(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for statements that are deleted or replaced."""
@@ -483,10 +482,9 @@ class Runs:
         first, last = difference.deleted[0], difference.deleted[-1]
         deleted = excerpt(self.before, first.begin, last.outer_end, holes=holes)
         layouts = [self.inserted(difference, below=True)]
-        flags = Flags()
         if not difference.inserted:
             layouts = self._blank_lines(difference)
-            flags = Flags(inside=inside_of(difference.before.block))
+        flags = Flags(inside=inside_of(difference.before.block))
         for inserted in layouts:
             lines = (*tagged("-", deleted), *tagged("+", inserted))
             form = Message("the code that goes, its lists and messages left open")
@@ -517,7 +515,7 @@ class Runs:
 
 
 def _in_its_block(candidate: Candidate, difference: Difference) -> Candidate:
-    """A candidate that wraps code, for its kind of block alone.
+    """A candidate that replaces or wraps statements, for their kind of block alone.
 
     In another one, such as a `try`, a release may have done already what the change is for.
     """
