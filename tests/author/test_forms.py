@@ -208,9 +208,9 @@ CASES = {
         "@@ or @@\n-max($V, 1 if a.xpu.is_free() else 16)\n+$V\n",
     ),
     "what goes around all that a call is passed does not": (
-        "def f(a):\n    size = str(a.entered(power(a.hint(a.length))))\n    return size\n",
+        "def f(a):\n    size = str(a.stack.entered(power(a.hint(a.length))))\n    return size\n",
         "def f(a):\n    size = str(power(a.hint(a.length)))\n    return size\n",
-        "@@ f @@\n-str(a.entered(power(a.hint(a.length))))\n+str(power(a.hint(a.length)))\n",
+        "@@ f @@\n-str(a.stack.entered(power(a.hint(a.length))))\n+str(power(a.hint(a.length)))\n",
     ),
     "an Ellipsis that goes is no run": (
         "def f(a):\n    ...\n",
@@ -372,6 +372,16 @@ CASES = {
         "def f(a):\n    return str(a)\n",
         "def _h(a):\n    return a\n\n\ndef f(a):\n    return str(_h(a))\n",
         "@@ <module> @@\n ...\n+\n+\n+def _h(a):\n+    return a\n\n@@ f @@\n def f(...):\n-    return str(a)\n+    return str(_h(a))\n",
+    ),
+    "a function that is decorated stays where it is: it may be put into a table": (
+        "def one(a):\n    return str(a)\n\n\ndef two(a):\n    return int(a)\n",
+        "def one(a):\n    return str(a)\n\n\n@one\ndef more(a):\n    return a\n\n\ndef two(a):\n    return int(a)\n",
+        "@@ <module> @@\n def one(...):\n     ...\n+\n+\n+@one\n+def more(a):\n+    return a\n@@ or @@\n+@one\n+def more(a):\n+    return a\n+\n+\n def two(...):\n     ...\n",
+    ),
+    "what is defined at the end of a module stays there": (
+        "class One:\n    pass\n\n\nclass Two(One):\n    pass\n",
+        "class One:\n    pass\n\n\nclass Two(One):\n    pass\n\n\nclass Three(One):\n    size = 3\n",
+        "@@ <module> @@\n ...\n+\n+\n+class Three(One):\n+    size = 3\n",
     ),
     "a helper that a class calls while it is imported stays above it": (
         "import os\n\n\nclass A:\n    x = os.name\n",

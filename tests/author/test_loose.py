@@ -81,6 +81,13 @@ def test_a_value_that_is_more_than_one_literal_or_name_is_never_left_open(value,
         assert draft.complete and "$OLD" not in draft.spatch()
 
 
+def test_a_text_of_which_words_stay_is_not_left_open_as_another_release_has_others():
+    before, another, after = (HOME.replace("LIMIT = 10", f"LIMIT = 'one {word}'") for word in ("two", "three", "four"))
+    edit = FileEdit("pkg/m.py", before.encode(), after.encode())
+    draft = generalise([edit], [{"pkg/m.py": another.encode()}])
+    assert texts(draft) == ["@@ <module> @@\n-LIMIT = 'one two'\n+LIMIT = 'one four'\n"]
+
+
 BELOW = """
 def start(model, port):
     connect(port)

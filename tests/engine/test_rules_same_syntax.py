@@ -2,7 +2,7 @@
 
 
 from patcher.model import State
-from tests.engine.helpers import Case, Changed, Stays, inside, stays
+from tests.engine.helpers import Case, Changed, Refused, Stays, inside, stays
 
 
 def same(code: str, pattern: str) -> Case:
@@ -27,6 +27,8 @@ RULE_8 = {
     "of bytes": inside(r"x = A(b'\u+ \N')", "-A(b'\\u+ \\N')\n+A(rb'\\u+ \\N')\n", r"x = A(rb'\u+ \N')"),
     "letters of which Python knows the small ones": inside(r"x = A('\A \B')", "-A('\\A \\B')\n+A(r'\\A \\B')\n", r"x = A(r'\A \B')"),
     "one that Python knows is no other one": same(r"A('\N{DIGIT ONE}\u0041')", "A('1A')"),
+    "escapes of names are known": Refused("-A('\\u0041 \\N{DIGIT ONE}', $X)\n+A('A 1', $X)\n", "nothing would change"),
+    "not in bytes": inside(r"x = A(b'\U+ \u')", "-A(b'\\U+ \\u')\n+A(rb'\\U+ \\u')\n", r"x = A(rb'\U+ \u')"),
     "it may be either where it is not about that": inside(r"x = A(r'\d+', 1)", "-A('\\d+', $X)\n+max('\\d+')\n", r"x = max(r'\d+')"),
     "and the other way round": inside(r"x = A('\d+', 1)", "-A(r'\\d+', $X)\n+max($X)\n", "x = max(1)"),
     "an escape that Python warns of": inside(r"x = A('\d')", "-A($X)\n+max($X)\n", r"x = max('\d')"),

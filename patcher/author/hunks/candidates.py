@@ -19,7 +19,7 @@ from patcher.author.hunks.context import (
 )
 from patcher.author.hunks.differences import BlockRange, Difference
 from patcher.author.hunks.excerpts import Line, enclosed, tagged, verbatim_all
-from patcher.author.hunks.insertions import Runs
+from patcher.author.hunks.insertions import Runs, in_its_block
 from patcher.author.hunks.names import IMPORTS, distinctive_words
 from patcher.engine.tree import Node, Tree, inside_of
 from patcher.message import Message
@@ -69,7 +69,10 @@ class Candidates:
         first, last = group[0].before, group[-1].before
         place = BlockRange(first.block, (first.rows[0], last.rows[1]))
         little = len(distinctive_words(place.statements)) < 2
-        yield from alone_and_around(self.changes.before, place, fragments=fragments, little=little)
+        for candidate in alone_and_around(
+            self.changes.before, place, fragments=fragments, little=little
+        ):
+            yield in_its_block(candidate, first)
 
     def _ways(self, difference: Difference, *, is_first: bool) -> list[tuple[Line, ...]]:
         """The lines of one of several differences, the most general first."""

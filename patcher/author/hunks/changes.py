@@ -273,7 +273,8 @@ class Changes:
         """Candidates for the assignment of another value, the old value left open.
 
         There are none for other differences. The old value must be one literal or one name: of a
-        larger one, code that another release has there would be lost.
+        larger one, code that another release has there would be lost, as words of a text of which
+        words stay would be.
         """
         if difference.kind != "change":
             return
@@ -282,6 +283,8 @@ class Changes:
             return
         value, other = old.fields.get("value"), new.fields.get("value")
         if not isinstance(value, Node) or not isinstance(other, Node) or not is_one(value):
+            return
+        if _words_of(value) & _words_of(other):
             return
         for key in ("targets", "annotation"):
             if not same(old.fields.get(key), new.fields.get(key)):

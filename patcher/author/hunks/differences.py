@@ -195,7 +195,7 @@ class _Comparison:
         sizes: dict[str, int] = {}
         for text, nodes in ((self.before, one), (self.after, other)):
             for node in nodes:
-                sizes[self.key(node)] = _number_of_lines(text, node)
+                sizes[self.key(node)] = text.text.count("\n", node.start, node.end) + 1
         for old_at, new_at in changed:
             sizes[self.key(one[old_at])] = self.common_lines(one[old_at], other[new_at])
 
@@ -212,7 +212,7 @@ class _Comparison:
         one: Sequence[Node],
         other: Sequence[Node],
     ) -> list[tuple[int, int]]:
-        """Compound statements that go in one edit and come, little changed, in another one.
+        """Compound statements that go in one edit and come in another one.
 
         They are told by headers that no other statement of these has.
         """
@@ -225,10 +225,7 @@ class _Comparison:
             (old_at,), (new_at,) = places, new_places
             goes = [edit for edit in found if edit[0] <= old_at < edit[1]]
             comes = [edit for edit in found if edit[2] <= new_at < edit[3]]
-            if not goes or not comes or goes == comes:
-                continue
-            old, new = one[old_at], other[new_at]
-            if self.common_lines(old, new) * 2 > _number_of_lines(self.before, old):
+            if goes and comes and goes != comes:  # those of one edit are paired anyhow
                 crossed.append((old_at, new_at))
         return crossed
 
@@ -609,10 +606,6 @@ def _only(old: object, new: object) -> Pair | None:
         differing = [pair for pair in zip(old, new) if not same(*pair)]
         return differing[0] if len(differing) == 1 else None
     return None
-
-
-def _number_of_lines(text: Tree, node: Node) -> int:
-    return text.text.count("\n", node.start, node.end) + 1
 
 
 def _stripped(text: str) -> list[str]:

@@ -22,7 +22,13 @@ from patcher.author.hunks.context import (
     in_headers,
     with_context,
 )
-from patcher.author.hunks.differences import Difference, bodies, kept_bodies, kept_in
+from patcher.author.hunks.differences import (
+    BlockRange,
+    Difference,
+    bodies,
+    kept_bodies,
+    kept_in,
+)
 from patcher.author.hunks.excerpts import (
     Form,
     Hole,
@@ -92,7 +98,7 @@ class Runs:
             yield from self._insertion(difference)
             return
         for candidate in self._replacement(difference):
-            yield _in_its_block(candidate, difference) if difference.inserted else candidate
+            yield in_its_block(candidate, difference.before) if difference.inserted else candidate
 
     def _replacement(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for statements that are deleted or replaced."""
@@ -269,6 +275,9 @@ class Runs:
             if inside:
                 yield from inside
                 return
+        are_definitions = all(node.is_definition for node in difference.inserted)
+        if owner is None and below is None and are_definitions:
+            yield from self._at_module_end(difference)
         at_end = below is None and owner is not None and owner.kind == "FunctionDef"
         beside_above = [fragment.lines for fragment in near] if at_end else []
         for candidate in with_context(self.before, place, fragments=alone, near=near):
@@ -366,6 +375,8 @@ class Runs:
                 form = Message("an import of the standard library: top of the module")
                 yield Candidate("<module>", (*imports, (" ", "...")), form=form, elsewhere=True)
         elif kinds == {"FunctionDef"} and not read_during_import(self.after.root, names):
+            if any(node.items("decorators") for node in difference.inserted):
+                return  # they run where they stand: one may put the function into a table
             # nothing follows at the end of a module
             code = "\n".join(self.inserted(difference, below=False))
             above = len(code) - len(code.lstrip("\n"))
@@ -461,7 +472,7 @@ class Runs:
         )
         form = Message("the headers, the code below them left open")
         candidate = Candidate(difference.before.scope, lines, form=form)
-        yield _in_its_block(candidate, difference)
+        yield in_its_block(candidate, difference.before)
 
     def open_definitions(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for definitions that are deleted, by their headers, whatever is in them."""
@@ -514,14 +525,14 @@ class Runs:
         )
 
 
-def _in_its_block(candidate: Candidate, difference: Difference) -> Candidate:
+def in_its_block(candidate: Candidate, place: BlockRange) -> Candidate:
     """A candidate that replaces or wraps statements, for their kind of block alone.
 
     In another one, such as a `try`, a release may have done already what the change is for.
     """
     if candidate.lines[0][0] == " ":  # what is above it says where
         return candidate
-    flags = candidate.flags._replace(inside=inside_of(difference.before.block))
+    flags = candidate.flags._replace(inside=inside_of(place.block))
     return candidate._replace(flags=flags)
 
 
