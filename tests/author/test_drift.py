@@ -1,6 +1,5 @@
 """A hunk made from an edit, applied to a release with different code, makes the edit or nothing."""
 
-import textwrap
 
 import pytest
 
@@ -68,12 +67,7 @@ CASES = {  # before, after, a release, and what becomes of it
         CALLS.replace(CALL, "    host.stop()\n" + CALL + "    host.load()\n"),
         CALLS.replace(CALL, "    host.stop()\n    host.load()\n"),
     ),
-    "a statement that becomes several is one hunk: all of it is where the statement was": (
-        RETURN,
-        SEVERAL,
-        IN_IF,
-        IN_IF.replace(BODY.strip(" "), textwrap.indent(SEVERAL_BODY, "    ").lstrip()),
-    ),
+    "a statement that becomes several is not below a condition that another release has": (RETURN, SEVERAL, IN_IF, REFUSED),
     "a statement that becomes several, elsewhere": (
         RETURN,
         SEVERAL,
@@ -83,8 +77,14 @@ CASES = {  # before, after, a release, and what becomes of it
     "what comes above and below a statement that changes goes with it": (
         CHANGED,
         AROUND,
+        CHANGED.replace("    data = load(path, mode=1)\n", "    a.open()\n    data = load(path, mode=1)\n    a.close()\n"),
+        AROUND.replace("    a.begin", "    a.open()\n    a.begin").replace("    return", "    a.close()\n    return"),
+    ),
+    "what changes with others around it is not there, either": (
+        CHANGED,
+        AROUND,
         CHANGED.replace("    data = load(path, mode=1)\n", "    if a:\n        data = load(path, mode=1)\n"),
-        AROUND.replace("    a.begin", "    if a:\n        a.begin").replace("    data = ", "        data = ").replace("    a.note", "        a.note"),
+        REFUSED,
     ),
     "a name that is given a value stays": (NAMED, NAMED.replace("5.0", "7.0"), NAMED.replace("DEFAULT", "PROXY"), REFUSED),
     "what upstream has inserted, with other code between it and the anchor": (
