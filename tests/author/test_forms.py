@@ -353,6 +353,11 @@ CASES = {
         "def f(a, b):\n    start(a)\n    if a.used:\n        b.add(a)\n    if not a:\n        if b:\n            stop(b)\n            drop(b)\n            b.add(b)\n        return\n    send(a)\n",
         "@@ f @@\n+if a.used:\n+    b.add(a)\n if not a:\n     ...\n\n@@ f @@\n drop(b)\n+b.add(b)\n\n@@ f @@\n if not a:\n     ...\n-if a.used:\n-    b.add(a)\n send(...)\n",
     ),
+    "but not where little of that one stays": (
+        "def f(a, b):\n    start(a)\n    if not a:\n        a.one()\n        a.two()\n        a.three()\n        a.four()\n    for c in b:\n        c.open()\n        c.close()\n    send(a)\n",
+        "def f(a, b):\n    start(a)\n    for c in b:\n        c.open()\n        c.close()\n    if not a:\n        b.five()\n        b.six()\n        b.seven()\n        b.eight()\n    send(a)\n",
+        "@@ f @@\n start(...)\n-if not a:\n-    a.one()\n-    a.two()\n-    a.three()\n-    a.four()\n for c in b:\n     ...\n@@ or @@ inside=scope\n-if not a:\n-    a.one()\n-    a.two()\n-    a.three()\n-    a.four()\n\n@@ f @@\n for c in b:\n     ...\n+if not a:\n+    b.five()\n+    b.six()\n+    b.seven()\n+    b.eight()\n@@ or @@\n+if not a:\n+    b.five()\n+    b.six()\n+    b.seven()\n+    b.eight()\n send(a)\n",
+    ),
     "what is last in a module may be at its end": (
         "def old(a):\n    return a\n\n\nold = old\n",
         "def old(a):\n    return a\n\n\nold = old\nnew = old\n",
