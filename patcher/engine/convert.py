@@ -459,6 +459,8 @@ def _string_value(literal: str) -> str:
 
 def _evaluated(literal: str) -> object:
     """The value of a literal, whatever Python warns of in it: a warning may be made an error."""
+    if "\\" not in literal:
+        return ast.literal_eval(literal)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.literal_eval(literal)
