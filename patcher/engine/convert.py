@@ -337,6 +337,8 @@ class Converter:
             if part.kind == "FText":
                 content = str(part.fields["value"])
                 part.fields["value"] = _f_string_text(content, prefix)
+                if _has_unknown_escape(f"{prefix}'{content}'"):
+                    part.fields["escape"] = UNKNOWN
 
         return self.make("FString", node, parts=_merge_texts(parts))
 
@@ -503,12 +505,16 @@ def _merge_texts(parts: list[Node]) -> list[Node]:
         if part.kind == "String":
             content = str(ast.literal_eval(content))
         start = part.start
+        is_unknown = "escape" in part.fields
         if merged and merged[-1].kind == "FText":
             previous = merged.pop()
             start = previous.start
             content = str(previous.fields["value"]) + content
+            is_unknown = is_unknown or "escape" in previous.fields
 
-        span = (start, start, part.end, part.end)
-        merged.append(Node("FText", span, value=content))
+        text = Node("FText", (start, start, part.end, part.end), value=content)
+        if is_unknown:
+            text.fields["escape"] = UNKNOWN
+        merged.append(text)
 
     return merged

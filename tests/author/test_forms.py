@@ -421,6 +421,11 @@ CASES = {
         "import re\nNAME = re.compile(r'\\w+ (\\d)')\nTEXT = '\\\\d'\n",
         "@@ <module> @@\n-NAME = re.compile('\\w+ (\\d)')\n+NAME = re.compile(r'\\w+ (\\d)')\n\n@@ <module> @@\n-TEXT = '\\d'\n+TEXT = '\\\\d'\n",
     ),
+    "so does one of an f-string": (
+        "def f(a):\n    return a.match(f'{a.b}\\d+ \\d')\n",
+        "def f(a):\n    return a.match(rf'{a.b}\\d+ \\d')\n",
+        "@@ f @@\n-a.match(f'{a.b}\\d+ \\d')\n+a.match(rf'{a.b}\\d+ \\d')\n",
+    ),
     "a string that looks like a placeholder is written by its value": (
         'def f(a):\n    return a.get("$HOME")\n',
         'def f(a):\n    return a.get("$ROOT")\n',

@@ -412,13 +412,16 @@ class _Comparison:
         return self.replaced("change", before, after, spans=spans, pairs=pairs)
 
     def is_joined(self, pair: Pair) -> bool:
-        """Whether a piece of text of an f-string may be, or have a part of, another literal.
+        """Whether a piece of text of an f-string is no text by itself.
 
-        It is no text by itself then: it has quotes.
+        It may be, or have a part of, another literal: it has quotes then. Or its escapes are those
+        of another prefix.
         """
         old, new = pair
         if old.kind != "FText":
             return False
+        if old.fields.get("escape") != new.fields.get("escape"):
+            return True
         in_old = _QUOTE.search(self.before.text, old.start, old.end)
         return bool(in_old or _QUOTE.search(self.after.text, new.start, new.end))
 
@@ -585,7 +588,7 @@ def _descent(pair: Pair) -> tuple[Pair, ...]:
     pairs = [pair]
     while True:
         old, new = pairs[-1]
-        if old.kind != new.kind or old.kind == "String":
+        if old.kind != new.kind or old.kind in ("String", "FText"):
             return tuple(pairs)
         hidden = ("body", "clauses") if old.has_body else ()
         keys = differing_fields(old, new, hidden=hidden)

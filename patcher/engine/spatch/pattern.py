@@ -19,6 +19,7 @@ from patcher.model import HunkText, OptionValue
 _SHORT = 3  # characters of a string; a shorter one is too common to be searched for
 _TRIVIAL = frozenset(["Pass", "Break", "Continue", "Name", "Integer", "Float", "Ellipsis"])
 _BARE_STATEMENTS = frozenset(["Pass", "Break", "Continue", "Return"])
+_TEXTS = ("String", "FText")
 
 
 def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> list[Hunk]:
@@ -134,7 +135,7 @@ def _compare_escapes(before: Side, after: Side) -> None:
     """
     spelled, respelled = _spellings(before), _spellings(after)
     for node in (*before.walk(), *after.walk()):
-        if node.kind != "String":
+        if node.kind not in _TEXTS:
             continue
         value, escape = str(node.fields["value"]), node.fields.pop("escape", KNOWN)
         if value in respelled and spelled.get(value, respelled[value]) != respelled[value]:
@@ -142,10 +143,10 @@ def _compare_escapes(before: Side, after: Side) -> None:
 
 
 def _spellings(side: Side) -> dict[str, set[object]]:
-    """For the value of each string of a side, whether Python knows its escapes where it stands."""
+    """For the value of each text of a side, whether Python knows its escapes where it stands."""
     spellings: dict[str, set[object]] = {}
     for node in side.walk():
-        if node.kind == "String":
+        if node.kind in _TEXTS:
             escape = node.fields.get("escape", KNOWN)
             spellings.setdefault(str(node.fields["value"]), set()).add(escape)
     return spellings
