@@ -358,10 +358,10 @@ CASES = {
         "def f(a, b):\n    start(a)\n    for c in b:\n        c.open()\n        c.close()\n    if not a:\n        b.five()\n        b.six()\n        b.seven()\n        b.eight()\n    send(a)\n",
         "@@ f @@\n start(...)\n-if not a:\n-    a.one()\n-    a.two()\n-    a.three()\n-    a.four()\n for c in b:\n     ...\n@@ or @@ inside=scope\n-if not a:\n-    a.one()\n-    a.two()\n-    a.three()\n-    a.four()\n\n@@ f @@\n for c in b:\n     ...\n+if not a:\n+    b.five()\n+    b.six()\n+    b.seven()\n+    b.eight()\n@@ or @@\n+if not a:\n+    b.five()\n+    b.six()\n+    b.seven()\n+    b.eight()\n send(a)\n",
     ),
-    "what is last in a module may be at its end": (
+    "what comes last in a module is at its end, whatever is above it there": (
         "def old(a):\n    return a\n\n\nold = old\n",
         "def old(a):\n    return a\n\n\nold = old\nnew = old\n",
-        "@@ <module> @@\n old = old\n+new = old\n@@ or @@\n ...\n+new = old\n",
+        "@@ <module> @@\n ...\n+new = old\n",
     ),
     "but not a requirement of which parts stay": (
         "TABLE = {\n    'demo': 'demo>=1.2,<2.0',\n    'other': 'other',\n}\n",

@@ -275,8 +275,9 @@ class Runs:
             if inside:
                 yield from inside
                 return
-        are_definitions = all(node.is_definition for node in difference.inserted)
-        if owner is None and below is None and are_definitions:
+        are_imports = all(node.kind in IMPORTS for node in difference.inserted)
+        is_at_module_end = owner is None and below is None
+        if is_at_module_end and not are_imports:
             yield from self._at_module_end(difference)
         at_end = below is None and owner is not None and owner.kind == "FunctionDef"
         beside_above = [fragment.lines for fragment in near] if at_end else []
@@ -286,25 +287,18 @@ class Runs:
                 flags = candidate.flags._replace(inside=inside_of(place.block))
                 candidate = candidate._replace(flags=flags)
             yield candidate
-        are_imports = all(node.kind in IMPORTS for node in difference.inserted)
         if owner is None and above is None and below is not None and are_imports:
             for fragment in alone:
                 lines_at_top = (*fragment.lines, (" ", "..."))
                 yield Candidate("<module>", lines_at_top, form=Message("top of the module"))
-        if owner is None and below is None:
+        if is_at_module_end and are_imports:
             yield from self._at_module_end(difference)
 
     def at_end(self, difference: Difference) -> Iterator[Candidate]:
-        """Candidates for what is last in a module, or in a block below another block in it.
-
-        Of a block its header tells which one it is.
-        """
+        """Candidates for what is last in a block, below another block in it, by its header."""
         place = difference.before
         owner = place.block.parent
         above, below = place.neighbours
-        are_imports = all(node.kind in IMPORTS for node in difference.inserted)
-        if owner is None and below is None and not are_imports:
-            yield from self._at_module_end(difference)
         if owner is None or owner.is_definition or not distinctive_words(owner.header()):
             return
         if above is None or not above.is_compound or below is not None:
