@@ -2,8 +2,10 @@
 
 import pytest
 
+from patcher.author.hunks.differences import apply_differences, differences
 from patcher.author.hunks.generalise import generalise
 from patcher.author.spatch_draft import FileEdit
+from patcher.engine.tree import Tree
 
 NAMES = [f"    'name {number}',\n" for number in range(9)]
 TABLE = "".join(["NAMES = (\n", *NAMES, ")\n"])
@@ -854,6 +856,14 @@ CASES = {
         "@@ f @@\n-[b, str(a.port, info=b + 1), ...]\n+[b, 'env ' + str(a.port, info=b + 1) + ' -q', ...]\n",
     ),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_differences_of_an_edit_make_its_code(name):
+    before, after, _ = CASES[name]
+    old, new = Tree(before.encode()).whole(), Tree(after.encode()).whole()
+    made = Tree(apply_differences(old.text, differences(old, new)).encode()).whole()
+    assert repr(made.root) == repr(new.root)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -27,6 +27,7 @@ RULE_8 = {
     "of an f-string": inside(r"x = A(f'{a}\d+ \d')", "-A(f'{a}\\d+ \\d')\n+A(rf'{a}\\d+ \\d')\n", r"x = A(rf'{a}\d+ \d')"),
     "of one that is raw already": stays(r"x = A(rf'{a}\d+ \d')", "-A(f'{a}\\d+ \\d')\n+A(rf'{a}\\d+ \\d')\n", State.UPSTREAM),
     "of one in several strings": inside("x = A('\\d+' f'{a}')", "-A('\\d+' f'{a}')\n+A(r'\\d+' f'{a}')\n", "x = A(r'\\d+' f'{a}')"),
+    "of one above another string": inside("x = A(f'{a}\\d+' ' b')", "-A(f'{a}\\d+' ' b')\n+A(rf'{a}\\d+' ' b')\n", "x = A(rf'{a}\\d+' ' b')"),
     "of bytes": inside(r"x = A(b'\u+ \N')", "-A(b'\\u+ \\N')\n+A(rb'\\u+ \\N')\n", r"x = A(rb'\u+ \N')"),
     "letters of which Python knows the small ones": inside(r"x = A('\A \B')", "-A('\\A \\B')\n+A(r'\\A \\B')\n", r"x = A(r'\A \B')"),
     "one that Python knows is no other one": same(r"A('\N{DIGIT ONE}\u0041')", "A('1A')"),

@@ -480,7 +480,8 @@ def _named(text: Tree, nodes: Sequence[Node]) -> dict[str, list[Node]]:
 
 def apply_differences(text: str, found: Sequence[Difference]) -> str:
     """A text with these of its differences alone."""
-    for difference in sorted(found, key=lambda each: each.span, reverse=True):
+    in_order = sorted(found, key=lambda each: each.span)
+    for difference in reversed(in_order):  # so two that are inserted at one place keep their order
         start, end = difference.span
         text = text[:start] + difference.text + text[end:]
     return text
