@@ -360,6 +360,11 @@ CASES = {
         "def f(a, b):\n    start(a)\n    for c in b:\n        c.open()\n        c.close()\n    if not a:\n        b.five()\n        b.six()\n        b.seven()\n        b.eight()\n    send(a)\n",
         "@@ f @@\n start(...)\n-if not a:\n-    a.one()\n-    a.two()\n-    a.three()\n-    a.four()\n for c in b:\n     ...\n@@ or @@ inside=scope\n-if not a:\n-    a.one()\n-    a.two()\n-    a.three()\n-    a.four()\n\n@@ f @@\n for c in b:\n     ...\n+if not a:\n+    b.five()\n+    b.six()\n+    b.seven()\n+    b.eight()\n@@ or @@\n+if not a:\n+    b.five()\n+    b.six()\n+    b.seven()\n+    b.eight()\n send(a)\n",
     ),
+    "what comes below a `with` is not where there is none: what it holds may be why": (
+        "def f(a, data):\n    with a.lock:\n        while data:\n            data = a.read(data)\n        a.note()\n",
+        "def f(a, data):\n    with a.lock:\n        if a.closing:\n            return\n        while data:\n            data = a.read(data)\n        a.note()\n",
+        "@@ f @@ inside=with\n+if a.closing:\n+    return\n while data:\n     ...\n@@ or @@\n with a.lock:\n+    if a.closing:\n+        return\n     ...\n",
+    ),
     "what comes last in a module is at its end, whatever is above it there": (
         "def old(a):\n    return a\n\n\nold = old\n",
         "def old(a):\n    return a\n\n\nold = old\nnew = old\n",

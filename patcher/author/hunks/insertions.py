@@ -279,11 +279,13 @@ class Runs:
         is_at_module_end = owner is None and below is None
         if is_at_module_end and not are_imports:
             yield from self._at_module_end(difference)
+        # below a statement inside a block, it would run there alone
         at_end = below is None and owner is not None and owner.kind == "FunctionDef"
-        beside_above = [fragment.lines for fragment in near] if at_end else []
+        # what a `with` holds, as a lock, may be why it is there
+        in_with = owner is not None and owner.kind == "With"
+        bound_to_block = [fragment.lines for fragment in near] if at_end or in_with else []
         for candidate in with_context(self.before, place, fragments=alone, near=near):
-            if candidate.lines in beside_above:
-                # below a statement inside a block, it would run there alone
+            if candidate.lines in bound_to_block:
                 flags = candidate.flags._replace(inside=inside_of(place.block))
                 candidate = candidate._replace(flags=flags)
             yield candidate
