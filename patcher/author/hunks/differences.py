@@ -214,7 +214,7 @@ class _Comparison:
     ) -> list[tuple[int, int]]:
         """Compound statements that go in one edit and come in another one.
 
-        They are told by headers that no other statement of these has.
+        Only those whose header no other statement of these has.
         """
         gone, came = self.by_header(one), self.by_header(other)
         crossed: list[tuple[int, int]] = []
