@@ -51,7 +51,7 @@ class ReleaseTexts:
         texts: dict[str, bytes] = {}
         for patch in patches:
             if patch.adds:
-                texts.update(dict.fromkeys(patch.places, b""))
+                texts.update(dict.fromkeys(patch.paths, b""))
         texts.update(self.texts)
         for patch in patches:
             for path in patch.places[1:]:

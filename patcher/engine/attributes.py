@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Iterator, Sequence
+from typing import TYPE_CHECKING, Iterator, Sequence
 
-from patcher.engine.lex import meets
+from patcher.engine.changes import FinishedText
 from patcher.engine.names import Unbound
 from patcher.engine.scoping import bound_in, is_near, statements
 from patcher.engine.source import Source
+
+if TYPE_CHECKING:
+    from patcher.engine.scoping import LineRanges
 
 _METHODS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DYNAMIC = re.compile(
@@ -18,37 +21,29 @@ _DYNAMIC = re.compile(
 """What may set attributes that are not written in a file."""
 
 
-def unset_attributes(
-    before: Source,
-    after: Source,
-    inserted: Sequence[tuple[int, int]],
-    injected: Sequence[str],
-) -> list[Unbound]:
+def unset_attributes(finished: FinishedText, injected: Sequence[str]) -> list[Unbound]:
     """The attributes that inserted code reads of its own object, and nothing sets.
 
     Only in a class without decorators of which all bases are in the file, where no code of the file
     before the change has an attribute or a text of that name.
 
     Args:
-        before: the file before the change.
-        after: the finished file.
-        inserted: character ranges of inserted code in `after`, in order.
+        finished: the finished file.
         injected: names that are set or bound outside of the file.
     """
+    before, after = finished.source, finished.result
     # the tree of `before` is not made for it: each is large
     if not before.has_ast or after.tree is None or _DYNAMIC.search(after.text):
         return []
 
-    spans = [(start, end - 1) for start, end in inserted]
-    lines = after.lines.numbers(spans)
+    lines = finished.inserted_lines
     classes = {node.name: node for node in after.tree.body if isinstance(node, ast.ClassDef)}
     missing: set[Unbound] = set()
     for owner in classes.values():
         family = _family(owner, classes) if is_near(owner, lines) else []
-        for read in _reads_of_self(owner) if family else ():
-            offset = after.offset(read.lineno, read.col_offset)
+        for read in _reads_of_self(owner, lines) if family else ():
             name = read.attr
-            if not meets(spans, offset, offset) or hasattr(object, name) or name in injected:
+            if not finished.inserts(read) or hasattr(object, name) or name in injected:
                 continue
             is_bound = any(name in bound_in(each.body) for each in family)
             if not is_bound and not _is_set(name, before, after.tree):
@@ -78,9 +73,11 @@ def _family(owner: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[ast.C
     return family
 
 
-def _reads_of_self(owner: ast.ClassDef) -> Iterator[ast.Attribute]:
-    """The attributes that the methods of a class read of their first parameter."""
+def _reads_of_self(owner: ast.ClassDef, lines: LineRanges) -> Iterator[ast.Attribute]:
+    """The attributes that the methods of a class at some lines read of their first parameter."""
     for method in statements(owner.body):
+        if not is_near(method, lines):
+            continue
         if not isinstance(method, _METHODS) or not method.args.args or method.decorator_list:
             continue
         first = method.args.args[0].arg

@@ -185,7 +185,7 @@ def _name_problem(
         )
         return problem, hint
 
-    unset = unset_attributes(source, result, finished.inserted, injected)
+    unset = unset_attributes(finished, injected)
     if unset:
         problem = Message(
             "the inserted code reads attributes that nothing sets: {names}", names=_listed(unset)

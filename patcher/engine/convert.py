@@ -307,9 +307,7 @@ class Converter:
     # strings --------------------------------------------------------------------------------------
     def on_SimpleString(self, node: Any) -> Node:
         string = self.make("String", node, value=_string_value(node.value))
-        if _has_unknown_escape(node.value):
-            string.fields["escape"] = UNKNOWN
-        return string
+        return _marked(string, is_unknown=_has_unknown_escape(node.value))
 
     def on_ConcatenatedString(self, node: Any) -> Node:
         parts: list[Node] = []
@@ -326,9 +324,7 @@ class Converter:
         values = [ast.literal_eval(str(part.fields["value"])) for part in parts]
         empty = type(values[0])()
         string = self.make("String", node, value=repr(empty.join(values)))
-        if any("escape" in part.fields for part in parts):
-            string.fields["escape"] = UNKNOWN
-        return string
+        return _marked(string, is_unknown=any("escape" in part.fields for part in parts))
 
     def on_FormattedString(self, node: Any) -> Node:
         prefix = node.start.lower().rstrip("'\"").replace("f", "")
@@ -337,8 +333,7 @@ class Converter:
             if part.kind == "FText":
                 content = str(part.fields["value"])
                 part.fields["value"] = _f_string_text(content, prefix)
-                if _has_unknown_escape(f"{prefix}'{content}'"):
-                    part.fields["escape"] = UNKNOWN
+                _marked(part, is_unknown=_has_unknown_escape(f"{prefix}'{content}'"))
 
         return self.make("FString", node, parts=_merge_texts(parts))
 
@@ -468,6 +463,13 @@ def _evaluated(literal: str) -> object:
         return ast.literal_eval(literal)
 
 
+def _marked(text: Node, *, is_unknown: bool) -> Node:
+    """A text, with the field that says so where it has an escape that Python does not know."""
+    if is_unknown:
+        text.fields["escape"] = UNKNOWN
+    return text
+
+
 def _has_unknown_escape(literal: str) -> bool:
     """Whether a string literal has an escape that Python does not know, and warns of.
 
@@ -513,8 +515,6 @@ def _merge_texts(parts: list[Node]) -> list[Node]:
             is_unknown = is_unknown or "escape" in previous.fields
 
         text = Node("FText", (start, start, part.end, part.end), value=content)
-        if is_unknown:
-            text.fields["escape"] = UNKNOWN
-        merged.append(text)
+        merged.append(_marked(text, is_unknown=is_unknown))
 
     return merged

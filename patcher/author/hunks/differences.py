@@ -172,11 +172,7 @@ class _Comparison:
         if not crossed:
             return found
 
-        known = dict(self.keys)
-        for old_at, new_at in crossed:
-            self.keys[id(other[new_at])] = self.key(one[old_at])
         found = self.statement_edits(one, other, crossed)
-        self.keys = known
         for old_at, new_at in crossed:
             if not any(i1 <= old_at < i2 or j1 <= new_at < j2 for i1, i2, j1, j2 in found):
                 found.append((old_at, old_at + 1, new_at, new_at + 1))
@@ -190,17 +186,19 @@ class _Comparison:
     ) -> list[tuple[int, int, int, int]]:
         """`line_edits` of statements by their keys.
 
-        Those that `changed` count by the lines that both have.
+        Those that `changed` are one statement here, and count by the lines that both have.
         """
+        old_keys, new_keys = list(map(self.key, one)), list(map(self.key, other))
         sizes: dict[str, int] = {}
         for text, nodes in ((self.before, one), (self.after, other)):
             for node in nodes:
                 sizes[self.key(node)] = text.text.count("\n", node.start, node.end) + 1
         for old_at, new_at in changed:
-            sizes[self.key(one[old_at])] = self.common_lines(one[old_at], other[new_at])
+            new_keys[new_at] = old_keys[old_at]
+            sizes[old_keys[old_at]] = self.common_lines(one[old_at], other[new_at])
 
-        old_rows, old = self.rows(one, sizes)
-        new_rows, new = self.rows(other, sizes)
+        old_rows, old = _rows(old_keys, sizes)
+        new_rows, new = _rows(new_keys, sizes)
         found: list[tuple[int, int, int, int]] = []
         for i1, i2, j1, j2 in line_edits(old_rows, new_rows):
             found.append((old[i1], old[i2], new[j1], new[j2]))
@@ -245,23 +243,6 @@ class _Comparison:
         new_lines = _stripped(self.after.text[new.start : new.end])
         differ = sum(i2 - i1 for i1, i2, _, _ in line_edits(old_lines, new_lines))
         return max(1, len(old_lines) - differ)
-
-    def rows(
-        self, nodes: Sequence[Node], sizes: dict[str, int]
-    ) -> tuple[list[tuple[str, int]], list[int]]:
-        """A row for each line of statements, and of each row the index of its statement.
-
-        The second list has one element more: the number of statements.
-        """
-        rows: list[tuple[str, int]] = []
-        places: list[int] = []
-        for index, node in enumerate(nodes):
-            key = self.key(node)
-            for row in range(sizes[key]):
-                rows.append((key, row))
-                places.append(index)
-        places.append(len(nodes))
-        return rows, places
 
     def paired(self, deleted: Sequence[Node], inserted: Sequence[Node]) -> list[tuple[int, int]]:
         """Which of the statements that differ are one that changed.
@@ -610,6 +591,21 @@ def _only(old: object, new: object) -> Pair | None:
         differing = [pair for pair in zip(old, new) if not same(*pair)]
         return differing[0] if len(differing) == 1 else None
     return None
+
+
+def _rows(keys: Sequence[str], sizes: dict[str, int]) -> tuple[list[tuple[str, int]], list[int]]:
+    """A row for each line of the statements with these keys, and of each row the statement's index.
+
+    The second list has one element more: the number of statements.
+    """
+    rows: list[tuple[str, int]] = []
+    places: list[int] = []
+    for index, key in enumerate(keys):
+        for row in range(sizes[key]):
+            rows.append((key, row))
+            places.append(index)
+    places.append(len(keys))
+    return rows, places
 
 
 def _stripped(text: str) -> list[str]:

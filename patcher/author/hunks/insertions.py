@@ -414,13 +414,20 @@ class Runs:
             return
         if any(node.is_compound for node in kept):
             return
-        for is_open in (False,) if _is_twice(wrapper, kept) else (True, False):
-            fragments = self._wrapping(difference, kept, is_open=is_open)
-            # upstream may have wrapped more of it
-            yield from in_headers(self.before, difference.before, fragments=fragments)
-            for fragment in fragments:
-                yield fragment.in_scope(difference.before.scope)
+        if not _is_twice(wrapper, kept):
+            fragments = self._wrapping(difference, kept, is_open=True)
+            yield from self._in_headers_and_alone(difference.before, fragments)
+        fragments = self._wrapping(difference, kept, is_open=False)
+        yield from self._in_headers_and_alone(difference.before, fragments)
         yield from with_context(self.before, difference.before, fragments=fragments)
+
+    def _in_headers_and_alone(
+        self, place: BlockRange, fragments: Sequence[Fragment]
+    ) -> Iterator[Candidate]:
+        """What is wrapped, first in its header: upstream may have wrapped more of it."""
+        yield from in_headers(self.before, place, fragments=fragments)
+        for fragment in fragments:
+            yield fragment.in_scope(place.scope)
 
     def _wrapping(
         self, difference: Difference, kept: Sequence[Node], *, is_open: bool
